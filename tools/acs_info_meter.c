@@ -240,8 +240,10 @@ static acs_status issue_graph(meter *m, meter_way way)
     if (way != METER_FIXED)
         change_args(m);
     acs_cuda_exec_begin(exec);
-    for (uint32_t i = 0; i < ops && result == CUDA_SUCCESS; i++)
-        result = acs_cuda_exec_set(m->self, exec, node_of(m, way, i), &m->op[i]);
+    for (uint32_t i = 0; i < ops && result == CUDA_SUCCESS; i++) {
+        const acs_cuda_contents contents = acs_cuda_contents_of(&m->op[i]);
+        result = acs_cuda_exec_set(m->self, exec, node_of(m, way, i), &contents);
+    }
     for (uint32_t told = TUNE_GRAPH_PUBLISH_OPS, p = 0; way != METER_LAYERS && told < ops; told += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = m->value + told;
     return acs_cuda_exec_issue(m->self, exec, 0, m->value + ops, result);

@@ -58,21 +58,21 @@ static void update_run(const unsigned char *now, unsigned char *held, uint32_t b
     memcpy(held + first, now + first, *end - first);
 }
 
-void acs_cuda_args_update(const acs_cuda_type *type, const acs_record *op, unsigned char *held, uint32_t *from,
+void acs_cuda_args_update(const acs_cuda_type *type, const acs_cuda_contents *now, unsigned char *held, uint32_t *from,
                           uint32_t *end)
 {
     *from = type->arg_bytes;
     *end = 0;
     if (type->packed && type->arg_bytes) {
-        update_run(op->arg_bytes, held, type->arg_bytes, from, end);
+        update_run(now->bytes, held, type->arg_bytes, from, end);
         return;
     }
     for (uint32_t i = 0; i < type->kernel->param_count; i++) {
-        const unsigned char *now = op->arg_bytes + op->args[i].offset;
+        const unsigned char *value = now->bytes + now->args[i].offset;
         uint32_t at = type->kernel->param_offset[i], bytes = type->kernel->param_bytes[i];
-        if (memcmp(held + at, now, bytes) == 0)
+        if (memcmp(held + at, value, bytes) == 0)
             continue;
-        memcpy(held + at, now, bytes);
+        memcpy(held + at, value, bytes);
         *from = at < *from ? at : *from;
         *end = at + bytes > *end ? at + bytes : *end;
     }

@@ -5,67 +5,16 @@
 #include "repeats/repeat_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <utlist.h>
 
 /* -------------------------------------------------------------------------------------------------------- replays */
-
-static void replay_destroy(acs_replay *replay)
-{
-    if (!replay)
-        return;
-    ACS_ASSERT(acs_replay_is_free(replay));
-    free(replay->ops);
-    free(replay->ends);
-    free(replay);
-}
-
-/* Argument bytes that do not fit into a record lie behind all records. */
-static size_t args_behind(const acs_record *op)
-{
-    return op->arg_bytes_used > ACS_INLINE_ARG_BYTES ? (op->arg_bytes_used + 15) & ~(size_t)15 : 0;
-}
-
-/* Records with room for arguments of their own; all else is the known ops'. */
-static acs_record *make_records(acs_known *const *known, uint32_t count)
-{
-    size_t bytes = count * sizeof(acs_record);
-    for (uint32_t at = 0; at < count; at++)
-        bytes += args_behind(known[at]->op);
-    acs_record *ops = aligned_alloc(ACS_CACHE_LINE, (bytes + ACS_CACHE_LINE - 1) & ~(size_t)(ACS_CACHE_LINE - 1));
-    if (!ops)
-        return NULL;
-    unsigned char *behind = (unsigned char *)(ops + count);
-    for (uint32_t at = 0; at < count; at++) {
-        const acs_record *from = known[at]->op;
-        ops[at] = *from;
-        ops[at].arg_bytes = args_behind(from) ? behind : ops[at].inline_bytes;
-        memcpy(ops[at].arg_bytes, from->arg_bytes, from->arg_bytes_used); /* gaps included */
-        behind += args_behind(from);
-    }
-    return ops;
-}
-
-static acs_replay *replay_make(const acs_piece *piece)
-{
-    acs_replay *replay = calloc(1, sizeof *replay);
-    if (!replay)
-        return NULL;
-    replay->shape = piece->shape;
-    replay->ops = make_records(piece->ops, piece->shape->ops);
-    replay->ends = calloc(piece->shape->ops, sizeof *replay->ends);
-    if (replay->ops && replay->ends)
-        return replay;
-    replay_destroy(replay);
-    return NULL;
-}
 
 acs_replay *acs_piece_replay(acs_piece *piece)
 {
     for (uint32_t i = 0; i < piece->made; i++)
         if (acs_replay_is_free(piece->replays[i]))
             return piece->replays[i];
-    acs_replay *made = piece->made < TUNE_REPEAT_REPLAYS ? replay_make(piece) : NULL;
+    acs_replay *made = piece->made < TUNE_REPEAT_REPLAYS ? acs_replay_create(piece->shape) : NULL;
     if (made)
         piece->replays[piece->made++] = made;
     return made;
@@ -79,37 +28,34 @@ static void list_ops(const acs_node *node, acs_known **ops)
         ops[node->depth - 1] = node->op;
 }
 
-static acs_piece *piece_make(acs_node *node)
-{
-    const acs_record *records[ACS_REPLAY_OPS];
-    acs_piece *piece = calloc(1, sizeof *piece);
-    acs_known **ops = malloc(node->depth * sizeof *ops);
-    if (!piece || !ops) {
-        free(piece);
-        free(ops);
-        return NULL;
-    }
-    list_ops(node, ops);
-    for (uint32_t at = 0; at < node->depth; at++)
-        records[at] = ops[at]->op;
-    piece->node = node;
-    piece->ops = ops;
-    piece->shape = acs_replay_shape_create(records, node->depth);
-    if (piece->shape && (piece->shape->segment_count <= TUNE_REPEAT_SEGMENTS || node->depth == 1))
-        return piece;
-    acs_replay_shape_destroy(piece->shape);
-    free(ops);
-    free(piece);
-    return NULL;
-}
-
 static void piece_destroy(acs_piece *piece)
 {
     for (uint32_t i = 0; i < piece->made; i++)
-        replay_destroy(piece->replays[i]);
+        acs_replay_destroy(piece->replays[i]);
     acs_replay_shape_destroy(piece->shape);
+    free(piece->records);
     free(piece->ops);
     free(piece);
+}
+
+static acs_piece *piece_make(acs_node *node)
+{
+    acs_piece *piece = calloc(1, sizeof *piece);
+    if (!piece)
+        return NULL;
+    piece->node = node;
+    piece->ops = malloc(node->depth * sizeof *piece->ops);
+    piece->records = malloc(node->depth * sizeof *piece->records);
+    if (piece->ops && piece->records) {
+        list_ops(node, piece->ops);
+        for (uint32_t at = 0; at < node->depth; at++)
+            piece->records[at] = piece->ops[at]->op;
+        piece->shape = acs_replay_shape_create(piece->records, node->depth);
+    }
+    if (piece->shape && (piece->shape->segment_count <= TUNE_REPEAT_SEGMENTS || node->depth == 1))
+        return piece;
+    piece_destroy(piece);
+    return NULL;
 }
 
 bool acs_node_activate(acs_repeat *repeat, acs_node *node)
@@ -119,6 +65,8 @@ bool acs_node_activate(acs_repeat *repeat, acs_node *node)
         return false;
     LL_PREPEND(repeat->pieces, piece);
     node->own = piece;
+    for (uint32_t at = 0; at < node->depth; at++)
+        piece->ops[at]->used = true;
     for (acs_node *on = node; on; on = on->parent) {
         if (!on->piece && on->parent)
             on->parent->followed++;

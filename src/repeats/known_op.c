@@ -5,36 +5,64 @@
 #include "repeats/known_op.h"
 
 #include "api/draft.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static size_t aligned(size_t bytes)
+static size_t aligned(size_t bytes, size_t to)
 {
-    return (bytes + 15) & ~(size_t)15;
+    return (bytes + to - 1) & ~(to - 1);
 }
 
-acs_record *acs_known_op_copy(const acs_record *op)
+static void fill_head(acs_known *known)
 {
-    const size_t rows = aligned(op->arg_count * sizeof *op->args), bytes = aligned(op->arg_bytes_used);
-    const size_t all = sizeof *op + rows + bytes + op->segment_count * sizeof *op->segments;
-    acs_record *copy = aligned_alloc(ACS_CACHE_LINE, (all + ACS_CACHE_LINE - 1) & ~(size_t)(ACS_CACHE_LINE - 1));
-    if (!copy)
+    const acs_record *op = known->op;
+    const acs_kernel *kernel = &op->u.launch.kernel;
+    known->function = kernel->function;
+    known->host = kernel->host;
+    known->kind = kernel->kind;
+    known->site = op->site;
+    known->block = op->u.launch.block;
+    known->grid_y = op->grid.y;
+    known->grid_z = op->grid.z;
+    known->width = op->grid.x;
+    known->shared_bytes = (uint32_t)op->u.launch.shared_bytes; /* an op with a type has less than 4 GiB */
+    known->segment_count = (uint16_t)op->segment_count;
+    known->arg_count = (uint16_t)op->arg_count;
+    known->segments = op->segments;
+    known->args = op->args;
+    known->arg_bytes = op->arg_bytes;
+    known->launch = op->asked == ACS_KIND_KERNEL;
+    known->tag = acs_known_op_tag(op);
+}
+
+acs_known *acs_known_op_create(const acs_record *op)
+{
+    const size_t head = aligned(sizeof(acs_known), ACS_CACHE_LINE), segments = op->segment_count * sizeof *op->segments;
+    const size_t args = aligned(segments + op->arg_count * sizeof *op->args, 16);
+    const size_t bytes = aligned(args + op->arg_bytes_used, ACS_CACHE_LINE);
+    if (op->segment_count > UINT16_MAX || op->arg_count > UINT16_MAX)
         return NULL;
-    unsigned char *behind = (unsigned char *)(copy + 1);
+    unsigned char *block = aligned_alloc(ACS_CACHE_LINE, head + bytes + aligned(sizeof *op, ACS_CACHE_LINE));
+    if (!block)
+        return NULL;
+    acs_known *known = memset(block, 0, head);
+    acs_record *copy = known->op = (acs_record *)(void *)(block + head + bytes);
     *copy = *op;
     copy->block = NULL;
     copy->reuses = NULL;
     copy->flags = 0;
-    copy->args = memcpy(behind, op->args, op->arg_count * sizeof *op->args);
-    copy->arg_bytes = memcpy(behind + rows, op->arg_bytes, op->arg_bytes_used);
-    copy->segments = memcpy(behind + rows + bytes, op->segments, op->segment_count * sizeof *op->segments);
-    return copy;
+    copy->segments = memcpy(block + head, op->segments, segments);
+    copy->args = memcpy(block + head + segments, op->args, op->arg_count * sizeof *op->args);
+    copy->arg_bytes = memcpy(block + head + args, op->arg_bytes, op->arg_bytes_used);
+    fill_head(known);
+    return known;
 }
 
-void acs_known_op_free(acs_record *op)
+void acs_known_op_destroy(acs_known *known)
 {
-    free(op);
+    free(known);
 }
 
 static uint32_t tag_of(const acs_kernel *kernel, const acs_segment *segments, size_t count)
@@ -60,29 +88,28 @@ static bool same_dim(const acs_dim3 *a, const acs_dim3 *b)
     return a->x == b->x && a->y == b->y && a->z == b->z;
 }
 
-static bool same_kernel(const acs_kernel *a, const acs_kernel *b)
+static bool same_kernel(const acs_known *known, const acs_kernel *kernel)
 {
-    return a->function == b->function && a->host == b->host && a->kind == b->kind;
+    return known->function == kernel->function && known->host == kernel->host && known->kind == kernel->kind;
 }
 
-static bool same_segments(const acs_record *known, const acs_segment *segments, size_t count)
+static bool same_segments(const acs_known *known, const acs_segment *segments, size_t count)
 {
     return known->segment_count == count &&
            (count == 0 || memcmp(known->segments, segments, count * sizeof *segments) == 0);
 }
 
-bool acs_known_op_equals(const acs_record *known, const acs_record *op)
+bool acs_known_op_equals(const acs_known *known, const acs_record *op)
 {
-    if (known->type != op->type || known->segment_count != op->segment_count || known->site != op->site ||
-        known->asked != op->asked ||
-        known->arg_count != op->arg_count || known->arg_bytes_used != op->arg_bytes_used)
+    if (known->op->type != op->type || known->site != op->site || known->op->asked != op->asked ||
+        known->arg_count != op->arg_count || known->op->arg_bytes_used != op->arg_bytes_used)
         return false;
-    return same_kernel(&known->u.launch.kernel, &op->u.launch.kernel) && known->grid.y == op->grid.y &&
-           known->grid.z == op->grid.z && same_segments(known, op->segments, op->segment_count) &&
+    return same_kernel(known, &op->u.launch.kernel) && known->grid_y == op->grid.y && known->grid_z == op->grid.z &&
+           same_segments(known, op->segments, op->segment_count) &&
            (op->arg_count == 0 || memcmp(known->args, op->args, op->arg_count * sizeof *op->args) == 0);
 }
 
-static bool same_args(const acs_record *known, const acs_args *args)
+static bool same_args(const acs_known *known, const acs_args *args)
 {
     if (known->arg_count != args->count)
         return false;
@@ -95,47 +122,54 @@ static bool same_args(const acs_record *known, const acs_args *args)
     return true;
 }
 
-bool acs_known_op_matches(const acs_record *known, const acs_launch_params *p)
+bool acs_known_op_matches(const acs_known *known, const acs_launch_params *p)
 {
     static const acs_attributes plain;
     const acs_uses *uses = &p->uses;
-    if (known->u.launch.kernel.function != p->kernel->function || known->segment_count != uses->count ||
-        known->site != (p->site ? p->site : &acs_unknown_site) || known->asked != ACS_KIND_KERNEL)
+    if (known->function != p->kernel->function || known->site != (p->site ? p->site : &acs_unknown_site) ||
+        !known->launch || uses->footprint || uses->any)
         return false;
-    if (!same_segments(known, uses->segments, uses->count) || uses->footprint || uses->any)
+    if (!same_segments(known, uses->segments, uses->count) || !same_kernel(known, p->kernel))
         return false;
-    return same_kernel(&known->u.launch.kernel, p->kernel) && same_dim(&known->u.launch.block, &p->block) &&
-           known->u.launch.shared_bytes == p->shared_bytes && p->grid.x > 0 && p->grid.x <= INT32_MAX &&
-           known->grid.y == p->grid.y && known->grid.z == p->grid.z &&
+    return same_dim(&known->block, &p->block) && known->shared_bytes == p->shared_bytes && p->grid.x > 0 &&
+           p->grid.x <= INT32_MAX && known->grid_y == p->grid.y && known->grid_z == p->grid.z &&
            memcmp(&p->attributes, &plain, sizeof plain) == 0 && same_args(known, &p->args);
 }
 
-/* Copy bytes. Returns whether they were the same before. */
-static bool copy_bytes(unsigned char *to, const void *from, size_t bytes)
+static bool same_bytes(const unsigned char *a, const unsigned char *b, uint32_t bytes)
 {
-    const bool same = memcmp(to, from, bytes) == 0;
-    if (!same)
-        memcpy(to, from, bytes);
-    return same;
+    uint64_t left, right;
+    if (bytes != sizeof left)
+        return memcmp(a, b, bytes) == 0;
+    memcpy(&left, a, sizeof left);
+    memcpy(&right, b, sizeof right);
+    return left == right;
 }
 
-static bool set_width(acs_record *record, uint32_t width)
+bool acs_known_op_has_values_of(const acs_known *known, const acs_launch_params *p)
 {
-    const bool same = record->grid.x == width;
-    record->grid.x = width;
-    return same;
+    if (known->width != p->grid.x)
+        return false;
+    for (uint32_t i = 0; i < known->arg_count; i++)
+        if (!same_bytes(known->arg_bytes + known->args[i].offset, p->args.list[i].value, known->args[i].size))
+            return false;
+    return true;
 }
 
-bool acs_known_op_fill(acs_record *record, const acs_launch_params *p)
+bool acs_known_op_has_values(const acs_known *known, const acs_record *op)
 {
-    bool same = set_width(record, p->grid.x);
-    for (uint32_t i = 0; i < record->arg_count; i++)
-        same &= copy_bytes(record->arg_bytes + record->args[i].offset, p->args.list[i].value, record->args[i].size);
-    return same;
+    return known->width == op->grid.x && memcmp(known->arg_bytes, op->arg_bytes, op->arg_bytes_used) == 0;
 }
 
-bool acs_known_op_take(acs_record *record, const acs_record *op)
+void acs_known_op_copy_args(const acs_known *known, const acs_launch_params *p, unsigned char *arg_bytes)
 {
-    const bool same = set_width(record, op->grid.x);
-    return copy_bytes(record->arg_bytes, op->arg_bytes, op->arg_bytes_used) && same;
+    for (uint32_t i = 0; i < known->arg_count; i++)
+        memcpy(arg_bytes + known->args[i].offset, p->args.list[i].value, known->args[i].size);
+}
+
+void acs_known_op_take_values(acs_known *known, const acs_record *op)
+{
+    ACS_ASSERT(!known->used);
+    known->width = known->op->grid.x = op->grid.x;
+    memcpy(known->arg_bytes, op->arg_bytes, op->arg_bytes_used);
 }

@@ -1,33 +1,65 @@
 /*
- * Known ops: copies of ops that the program queued in a repeat, with which its later calls are compared. A copy is one
- * block of memory and never changes. Used by the other files
- * of this folder; knows no context.
+ * Known ops: ops that passes of a repeat queued, one for all that are equal but for their arguments and the width of
+ * their grids. Later calls are compared with them. Used by the other files of this folder; knows no context.
+ *
+ * All that a comparison reads lies side by side, in one block of memory: the struct, segments, arguments, and behind
+ * them the record for all else. The block's contents are constant, except for links.
  */
 #ifndef ACS_KNOWN_OP_H
 #define ACS_KNOWN_OP_H
 
 #include "window/record.h"
 
-/*
- * Copy a filled record. NULL: no memory. Its argument bytes are those of the copied op; acs_known_op_matches does not
- * compare them.
- */
-acs_record *acs_known_op_copy(const acs_record *op);
-void acs_known_op_free(acs_record *op);
-/*
- * A hash of what a search looks at first: function, and the first segment. Equal ops have equal tags.
- */
+typedef struct acs_node acs_node;
+
+typedef struct acs_known {
+    /* links of ops.c, fragments.c and learn.c */
+    struct acs_known *follower; /* what was queued behind it the last time; NULL: not known */
+    acs_node *root;             /* the node of fragments that begin with it; NULL: none */
+    /* what is compared first */
+    const void *function;
+    const acs_site *site;
+    acs_dim3 block;
+    uint32_t grid_y, grid_z, shared_bytes;
+    uint16_t segment_count, arg_count;
+    uint32_t strand;            /* ACS_STRAND_NONE: it came after strands were found last */
+    acs_host_body host;
+    const acs_segment *segments; /* these three behind the struct, in this order */
+    const acs_arg_slot *args;
+    unsigned char *arg_bytes;   /* arguments that it had before the first replay with it */
+    uint32_t width;             /* the x of its grid, then */
+    uint32_t kind;              /* acs_kernel_kind */
+    bool launch;                /* the program launched a kernel: it is no copy or fill */
+    bool used;                  /* a piece has it: its arguments stay */
+    uint32_t tag;               /* acs_known_op_tag */
+    uint32_t refs;              /* nodes */
+    struct acs_known *same;     /* next one with the same place in the index */
+    acs_record *op;             /* owned; with the segments, arguments and width above */
+} acs_known;
+
+/* Copy a filled record, which has a type. NULL: no memory. */
+acs_known *acs_known_op_create(const acs_record *op);
+void acs_known_op_destroy(acs_known *known);
+/* A hash of what a search looks at first: function, and the first segment. Equal ops have equal tags. */
 uint32_t acs_known_op_tag(const acs_record *op);
 uint32_t acs_known_op_tag_of_launch(const acs_launch_params *params);
 /* Whether an op is the known one but for its arguments and its grid's width: same kernel, block, call site, segments. */
-bool acs_known_op_equals(const acs_record *known, const acs_record *op);
+bool acs_known_op_equals(const acs_known *known, const acs_record *op);
 /* The same for a launch that has no record yet. The sizes of its arguments are as they were, too. */
-bool acs_known_op_matches(const acs_record *known, const acs_launch_params *params);
-/*
- * Copy the launch's, or an equal op's, arguments and grid into the record, a copy of the known op. Returns whether the
- * record had them already.
- */
-bool acs_known_op_fill(acs_record *record, const acs_launch_params *params);
-bool acs_known_op_take(acs_record *record, const acs_record *op);
+bool acs_known_op_matches(const acs_known *known, const acs_launch_params *params);
+/* Whether an equal op, or a launch that matches, has the known op's own arguments and width. */
+bool acs_known_op_has_values(const acs_known *known, const acs_record *op);
+bool acs_known_op_has_values_of(const acs_known *known, const acs_launch_params *params);
+/* Copy its arguments; arg_bytes is as long as the known op's. */
+void acs_known_op_copy_args(const acs_known *known, const acs_launch_params *params, unsigned char *arg_bytes);
+/* Take an equal op's arguments and width as its own: `used` is not set. */
+void acs_known_op_take_values(acs_known *known, const acs_record *op);
+/* Prefetch what a comparison with it reads. */
+static inline void acs_known_op_fetch(const acs_known *known)
+{
+    const unsigned char *block = (const unsigned char *)known;
+    for (unsigned line = 0; line < 5; line++)
+        __builtin_prefetch(block + line * ACS_CACHE_LINE);
+}
 
 #endif

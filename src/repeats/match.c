@@ -11,6 +11,8 @@
 #include "api/threads.h"
 #include "api/wait.h"
 
+#include <string.h>
+
 /* What may become part of a replay: a launch without a record yet, or an op with one. */
 typedef struct entering {
     acs_repeat *repeat;
@@ -23,7 +25,7 @@ typedef struct entering {
 
 static bool repeats(const acs_known *known, const entering *e)
 {
-    return e->record ? acs_known_op_equals(known->op, e->record) : acs_known_op_matches(known->op, e->params);
+    return e->record ? acs_known_op_equals(known, e->record) : acs_known_op_matches(known, e->params);
 }
 
 /* The known op that the op repeats; NULL: none. Mostly it is what came here the last time. */
@@ -41,27 +43,45 @@ static acs_known *find(const entering *e)
     return known;
 }
 
-/* The op changed since a replay before. */
-static void changed(acs_piece *piece, uint32_t at)
+/* The op is not as in most replays of the piece. */
+static void differs(acs_piece *piece, uint32_t at)
 {
     const uint64_t bit = (uint64_t)1 << at % 64;
     piece->varies[at / 64] |= bit;
     piece->changes_ns += piece->told[at / 64] & bit ? 0 : TUNE_COST_SET_FIXED_NS;
 }
 
+/* The op has arguments or a width of its own. */
+static void add_values(const entering *e, acs_replay *replay, const acs_known *known, uint32_t at)
+{
+    unsigned char *args = replay->args + replay->shape->arg_at[at];
+    replay->width[at] = e->record ? e->record->grid.x : e->params->grid.x;
+    if (e->record)
+        memcpy(args, e->record->arg_bytes, e->record->arg_bytes_used);
+    else
+        acs_known_op_copy_args(known, e->params, args);
+}
+
 /* Add the op to the replay, at the place before the strand's. */
-static acs_op add(const entering *e, acs_strand *strand)
+static acs_op add(const entering *e, acs_strand *strand, const acs_known *known)
 {
     acs_replay *replay = strand->replay;
     const uint32_t at = strand->place - 1;
-    acs_record *op = &replay->ops[at];
-    const bool same = e->record ? acs_known_op_take(op, e->record) : acs_known_op_fill(op, e->params);
-    if (!same)
-        changed(strand->piece, at);
-    op->seq = strand->number + at - replay->from; /* RPL-1 */
-    replay->on[at / 64] |= (uint64_t)1 << at % 64;
-    replay->count++;
-    return op->seq;
+    const bool same = e->record ? acs_known_op_has_values(known, e->record) : acs_known_op_has_values_of(known, e->params);
+    if (!same) {
+        add_values(e, replay, known, at);
+        differs(strand->piece, at);
+    }
+    acs_replay_add(replay, at, !same);
+    return acs_replay_number(replay, at);
+}
+
+/* The ops that come next, if all goes as the last time, are needed soon: one of them is known already. */
+static void fetch_next(const acs_known *known)
+{
+    const acs_known *next = known->follower ? known->follower->follower : NULL;
+    if (next)
+        acs_known_op_fetch(next);
 }
 
 /* Strands are sealed if there are numbers of unknown ops: these may have to come before what the pass queues now. */
@@ -96,7 +116,7 @@ static bool go_on(acs_strand *strand, const acs_known *known, bool skips)
     if (at == strand->piece->shape->ops)
         return false;
     for (uint32_t left_out = strand->place; left_out < at; left_out++)
-        changed(strand->piece, left_out);
+        differs(strand->piece, left_out);
     acs_strand_skip(strand, at);
     return true;
 }
@@ -140,8 +160,9 @@ static void enter(acs_context *context, entering *e)
     if (!join(context, e, strand, known))
         return;
     e->room = true;
-    e->op = add(e, strand);
+    e->op = add(e, strand, known);
     acs_repeat_queued(repeat, known);
+    fetch_next(known);
     if (!is_over(strand))
         return;
     sealed = acs_strand_seal(context, strand);

@@ -88,28 +88,16 @@ static void expect_again(const acs_strand *strand)
         on->piece = strand->piece;
 }
 
-static void begin(acs_replay *replay, uint32_t from)
-{
-    replay->from = from;
-    replay->count = replay->end_count = replay->ends_told = 0;
-    memset(replay->on, 0, sizeof replay->on);
-    atomic_store_explicit(&replay->busy, true, memory_order_relaxed); /* given away by the push */
-}
-
 /* The fragment turns out to be of another piece: take its ops over. False: that has no free replay. */
 static bool change_piece(acs_strand *strand, acs_piece *piece)
 {
     acs_replay *replay = acs_piece_replay(piece), *old = strand->replay;
     if (!replay)
         return false;
-    begin(replay, 0);
-    for (uint32_t at = 0; at < old->count; at++) {
-        if (!acs_known_op_take(&replay->ops[at], &old->ops[at]))
-            piece->varies[at / 64] |= (uint64_t)1 << at % 64;
-        replay->ops[at].seq = old->ops[at].seq;
-        replay->on[at / 64] |= (uint64_t)1 << at % 64;
-    }
-    replay->count = old->count;
+    acs_replay_begin(replay, 0, strand->number);
+    acs_replay_take_over(replay, old);
+    for (uint32_t word = 0; word < ACS_REPLAY_WORDS; word++)
+        piece->varies[word] |= replay->differs[word];
     acs_replay_give_back(old);
     strand->piece = piece;
     strand->replay = replay;
@@ -208,7 +196,7 @@ static bool open_piece(acs_context *context, acs_strand *strand, acs_piece *piec
     const acs_op number = queue_record(context, record, strand, replay->ops[from].site, span, room);
     if (!number)
         return false;
-    begin(replay, from);
+    acs_replay_begin(replay, from, number);
     all->numbered += span;
     strand->piece = piece;
     strand->replay = replay;

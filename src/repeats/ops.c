@@ -39,18 +39,13 @@ acs_known *acs_known_first(const acs_repeat *repeat, uint32_t tag)
     return repeat->index ? repeat->index[tag & repeat->index_mask] : NULL;
 }
 
-static acs_known *add(acs_repeat *repeat, const acs_record *op, uint32_t tag)
+static acs_known *add(acs_repeat *repeat, const acs_record *op)
 {
     if (repeat->known_count == TUNE_REPEAT_OPS || !index_grow(repeat))
         return NULL;
-    acs_known *known = calloc(1, sizeof *known);
-    acs_record *copy = known ? acs_known_op_copy(op) : NULL;
-    if (!copy) {
-        free(known);
+    acs_known *known = acs_known_op_create(op);
+    if (!known)
         return NULL;
-    }
-    known->op = copy;
-    known->tag = tag;
     known->strand = ACS_STRAND_NONE;
     index_add(repeat, known);
     repeat->known_count++;
@@ -60,10 +55,14 @@ static acs_known *add(acs_repeat *repeat, const acs_record *op, uint32_t tag)
 acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op)
 {
     const uint32_t tag = acs_known_op_tag(op);
-    for (acs_known *known = acs_known_first(repeat, tag); known; known = known->same)
-        if (known->tag == tag && acs_known_op_equals(known->op, op))
-            return known;
-    return add(repeat, op, tag);
+    acs_known *known = acs_known_first(repeat, tag);
+    while (known && (known->tag != tag || !acs_known_op_equals(known, op)))
+        known = known->same;
+    if (!known)
+        return add(repeat, op);
+    if (!known->used)
+        acs_known_op_take_values(known, op);
+    return known;
 }
 
 static void forget_followers(acs_repeat *repeat)
@@ -87,8 +86,7 @@ void acs_known_drop(acs_repeat *repeat, bool all)
                 continue;
             }
             *at = known->same;
-            acs_known_op_free(known->op);
-            free(known);
+            acs_known_op_destroy(known);
             repeat->known_count--;
         }
 }

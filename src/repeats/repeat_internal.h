@@ -15,19 +15,7 @@
 
 #define ACS_STRAND_NONE UINT32_MAX
 
-typedef struct acs_node acs_node;
 typedef struct acs_piece acs_piece;
-
-/* An op that passes queued: one for all that are equal but for their arguments and the width of their grids. */
-typedef struct acs_known {
-    struct acs_known *same;     /* next one with the same place in the index */
-    struct acs_known *follower; /* what was queued behind it the last time; NULL: not known */
-    acs_node *root;             /* the node of fragments that begin with it; NULL: none */
-    acs_record *op;             /* owned */
-    uint32_t tag;               /* acs_known_op_tag */
-    uint32_t strand;            /* ACS_STRAND_NONE: it came after strands were found last */
-    uint32_t refs;              /* nodes */
-} acs_known;
 
 /* Beginnings of fragments are a tree: a node has one more op than its parent. */
 struct acs_node {
@@ -47,7 +35,8 @@ struct acs_piece {
     acs_node *node;            /* where it ends */
     acs_replay_shape *shape;
     acs_known **ops;           /* by place */
-    uint64_t varies[ACS_REPLAY_WORDS]; /* ops that changed from replay to replay */
+    const acs_record **records; /* the shape's list of them */
+    uint64_t varies[ACS_REPLAY_WORDS]; /* ops that differed from the shape's in a replay */
     uint64_t told[ACS_REPLAY_WORDS];   /* the same, as replays are told, since `version` */
     uint32_t version;          /* 0: no replay was sealed yet */
     uint64_t changes_ns;       /* what changes of ops have cost of which replays were not told */
@@ -158,7 +147,7 @@ acs_repeat *acs_thread_pass_in(const acs_context *context);
 /* ops.c */
 /* The first op with the tag's place in the index; go on by `same`, and compare tags. */
 acs_known *acs_known_first(const acs_repeat *repeat, uint32_t tag);
-/* The op, added if it is new. NULL: no memory, or there are TUNE_REPEAT_OPS. */
+/* The op, added if it is new. If no piece has it, it gets the op's arguments. NULL: no memory, or there are too many. */
 acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op);
 /* Drop all ops that no node refers to; or all. */
 void acs_known_drop(acs_repeat *repeat, bool all);

@@ -306,15 +306,18 @@ static void count_method(acs_core *core, const acs_entry *entry, acs_issue_metho
 static void book_replay(acs_core *core, const acs_entry *entry)
 {
     const acs_replay *replay = entry->op->u.replay.replay;
-    core->counters.replays++;
-    for (uint32_t at = 0; at < replay->shape->ops; at++) {
-        if (!acs_replay_has(replay, at))
-            continue;
-        const uint8_t asked = replay->ops[at].asked;
-        core->counters.replayed++;
-        core->counters.kinds[asked]++;
-        core->counters.methods[ACS_METHOD_REPLAY] += asked == ACS_KIND_KERNEL;
-        core->counters.copies_as_kernels += asked != ACS_KIND_KERNEL;
+    const acs_replay_shape *shape = replay->shape;
+    acs_core_counters *c = &core->counters;
+    c->replays++;
+    for (uint32_t word = 0; word < ACS_REPLAY_WORDS; word++) {
+        const uint64_t kernels = (uint64_t)__builtin_popcountll(replay->on[word] & ~shape->copies[word]);
+        c->replayed += (uint64_t)__builtin_popcountll(replay->on[word]);
+        c->kinds[ACS_KIND_KERNEL] += kernels;
+        c->methods[ACS_METHOD_REPLAY] += kernels;
+        for (uint64_t left = replay->on[word] & shape->copies[word]; left; left &= left - 1) {
+            c->kinds[shape->op[word * 64 + (uint32_t)__builtin_ctzll(left)]->asked]++;
+            c->copies_as_kernels++;
+        }
     }
     acs_core_replay_booked_locked(core, entry);
 }

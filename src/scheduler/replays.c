@@ -13,7 +13,7 @@ static bool poison_ends(acs_core *core, acs_replay *replay)
     const uint32_t from = replay->ends_told;
     for (; replay->ends_told < replay->end_count; replay->ends_told++) {
         const acs_replay_end *end = &replay->ends[replay->ends_told];
-        acs_depend_poison(&core->window, &replay->ops[end->at], end->cause);
+        acs_depend_poison(&core->window, replay->shape->op[end->at], end->cause);
     }
     return from != replay->end_count;
 }
@@ -51,7 +51,7 @@ void acs_core_replay_placed_locked(acs_core *core, acs_entry *entry)
     for (uint32_t at = 0; at < replay->shape->ops; at++) {
         if (!acs_replay_has(replay, at))
             continue;
-        const acs_op cause = acs_depend_cause(&core->window, &replay->ops[at]);
+        const acs_op cause = acs_depend_cause(&core->window, acs_replay_op(replay, at));
         const acs_replay_end end = {.at = at, .status = ACS_ERR_SKIPPED, .cause = cause};
         if (!cause)
             continue;
@@ -67,9 +67,9 @@ void acs_core_replay_booked_locked(acs_core *core, const acs_entry *entry)
         tell_pending(core, entry);
 }
 
-static void report(acs_core *core, const acs_replay *replay, uint32_t at, const acs_replay_end *how)
+static void report(acs_core *core, acs_replay *replay, uint32_t at, const acs_replay_end *how)
 {
-    const acs_end end = {.op = &replay->ops[at],
+    const acs_end end = {.op = acs_replay_op(replay, at),
                          .status = how->status,
                          .failed_by = how->status == ACS_ERR_SKIPPED ? how->cause : 0,
                          .native = how->native,

@@ -247,9 +247,12 @@ static void name_suspect(suspects *s, const acs_record *op)
 
 static void name_replay(suspects *s, const acs_replay *replay)
 {
-    for (uint32_t at = 0; at < replay->shape->ops; at++)
+    for (uint32_t at = 0; at < replay->shape->ops; at++) {
+        acs_record op = *replay->shape->op[at]; /* another thread may be filling the replay's own */
+        op.seq = acs_replay_number(replay, at);
         if (acs_replay_has(replay, at))
-            name_suspect(s, &replay->ops[at]);
+            name_suspect(s, &op);
+    }
 }
 
 /* Name the issued ops: one of them is to blame. */

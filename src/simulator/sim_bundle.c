@@ -160,7 +160,7 @@ static const char *issue_bundle(acs_sim_state *s, acs_batch *batch)
     return wrong;
 }
 
-bool acs_sim_replay(acs_sim_state *s, const acs_replay *replay, const acs_item *item)
+bool acs_sim_replay(acs_sim_state *s, acs_replay *replay, const acs_item *item)
 {
     acs_batch *batch = &s->methods.replay;
     acs_issue_method by = ACS_METHOD_AUTO;

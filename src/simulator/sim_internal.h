@@ -172,7 +172,7 @@ bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops);
 /* sim_bundle.c */
 void acs_sim_submit_bundle(acs_sim_state *s, acs_batch *batch);
 /* Issue a replay by a cached graph, without marks and waits. False: refused. There is room for its works. */
-bool acs_sim_replay(acs_sim_state *s, const acs_replay *replay, const acs_item *item);
+bool acs_sim_replay(acs_sim_state *s, acs_replay *replay, const acs_item *item);
 /* check() of the ops table; it also numbers the kernel's type. */
 acs_status acs_sim_check(acs_backend *backend, acs_record *op);
 acs_status acs_sim_types_init(acs_sim_state *s);

@@ -99,6 +99,8 @@ static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
         add_segments(shape, ops[at]);
         if (!add_edges(shape, ops, at, before))
             return false;
+        shape->arg_at[at + 1] = shape->arg_at[at] + ((ops[at]->arg_bytes_used + 15) & ~(uint32_t)15);
+        shape->copies[at / 64] |= (uint64_t)(ops[at]->asked != ACS_KIND_KERNEL) << at % 64;
     }
     shape->segment_count = acs_footprint_join(shape->segments, shape->segment_count, &first, &last);
     return true;
@@ -115,11 +117,13 @@ acs_replay_shape *acs_replay_shape_create(const acs_record *const *ops, uint32_t
     if (!shape)
         return NULL;
     shape->ops = count;
+    shape->op = ops;
     shape->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1; /* relaxed: only unique */
     shape->segments = calloc(segments, sizeof *shape->segments);
     shape->first_edge = calloc(count + 1, sizeof *shape->first_edge);
     shape->edges = calloc(ACS_BATCH_EDGES, sizeof *shape->edges);
-    if (shape->segments && shape->first_edge && shape->edges && fill_shape(shape, ops))
+    shape->arg_at = calloc(count + 1, sizeof *shape->arg_at);
+    if (shape->segments && shape->first_edge && shape->edges && shape->arg_at && fill_shape(shape, ops))
         return shape;
     acs_replay_shape_destroy(shape);
     return NULL;
@@ -132,7 +136,70 @@ void acs_replay_shape_destroy(acs_replay_shape *shape)
     free(shape->segments);
     free(shape->first_edge);
     free(shape->edges);
+    free(shape->arg_at);
     free(shape);
+}
+
+/* --------------------------------------------------------------------------------------------------------- replays */
+
+acs_replay *acs_replay_create(const acs_replay_shape *shape)
+{
+    acs_replay *r = calloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->shape = shape;
+    r->ops = aligned_alloc(ACS_CACHE_LINE, shape->ops * sizeof *r->ops);
+    r->width = calloc(shape->ops, sizeof *r->width);
+    r->args = calloc(shape->arg_at[shape->ops] + 1, 1);
+    r->ends = calloc(shape->ops, sizeof *r->ends);
+    if (!r->ops || !r->width || !r->args || !r->ends) {
+        acs_replay_destroy(r);
+        return NULL;
+    }
+    for (uint32_t at = 0; at < shape->ops; at++)
+        r->ops[at] = *shape->op[at];
+    return r;
+}
+
+void acs_replay_destroy(acs_replay *r)
+{
+    if (!r)
+        return;
+    ACS_ASSERT(acs_replay_is_free(r));
+    free(r->ops);
+    free(r->width);
+    free(r->args);
+    free(r->ends);
+    free(r);
+}
+
+void acs_replay_begin(acs_replay *r, uint32_t from, acs_op first)
+{
+    r->from = from;
+    r->first = first;
+    r->count = r->end_count = r->ends_told = 0;
+    memset(r->on, 0, sizeof r->on);
+    memset(r->differs, 0, sizeof r->differs);
+    atomic_store_explicit(&r->busy, true, memory_order_relaxed); /* given away by the push */
+}
+
+void acs_replay_take_over(acs_replay *r, const acs_replay *from)
+{
+    ACS_ASSERT(from->count <= r->shape->ops && r->shape->arg_at[from->count] == from->shape->arg_at[from->count]);
+    r->count = from->count;
+    memcpy(r->on, from->on, sizeof r->on);
+    memcpy(r->differs, from->differs, sizeof r->differs);
+    memcpy(r->width, from->width, r->count * sizeof *r->width);
+    memcpy(r->args, from->args, r->shape->arg_at[r->count]);
+}
+
+acs_record *acs_replay_op(acs_replay *r, uint32_t at)
+{
+    acs_record *op = &r->ops[at];
+    op->seq = acs_replay_number(r, at);
+    op->grid.x = acs_replay_width(r, at);
+    op->arg_bytes = acs_replay_args(r, at);
+    return op;
 }
 
 /* ---------------------------------------------------------------------------------------------- ops that do not run */
@@ -147,7 +214,7 @@ void acs_replay_take_out(acs_replay *r, const acs_replay_end *end)
 acs_op acs_replay_cause(const acs_replay *r, uint32_t at)
 {
     for (uint32_t i = 0; i < r->end_count; i++)
-        if (r->ends[i].at < at && acs_records_conflict(&r->ops[r->ends[i].at], &r->ops[at]))
+        if (r->ends[i].at < at && acs_records_conflict(r->shape->op[r->ends[i].at], r->shape->op[at]))
             return r->ends[i].cause;
     return 0;
 }
@@ -189,7 +256,7 @@ static bool list_edges(const followed *f, uint32_t at, acs_batch *batch, acs_ite
     return true;
 }
 
-bool acs_replay_batch(const acs_replay *r, int slot, uint64_t value, bool all, acs_batch *batch)
+bool acs_replay_batch(acs_replay *r, int slot, uint64_t value, bool all, acs_batch *batch)
 {
     static const uint64_t everything[ACS_REPLAY_WORDS] = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     const uint64_t *on = all ? everything : r->on;
@@ -201,7 +268,7 @@ bool acs_replay_batch(const acs_replay *r, int slot, uint64_t value, bool all, a
         if (!(on[at / 64] >> at % 64 & 1))
             continue;
         acs_item *item = &batch->items[f.item[at] = (uint16_t)batch->items_used++];
-        *item = (acs_item){.op = &r->ops[at], .slot = (int16_t)slot};
+        *item = (acs_item){.op = acs_replay_op(r, at), .slot = (int16_t)slot};
         if (!list_edges(&f, at, batch, item))
             return false;
     }
@@ -217,8 +284,8 @@ acs_status acs_replay_one_by_one(acs_replay *r, acs_replay_issue issue, void *us
             continue;
         acs_replay_end end = {.at = at, .status = ACS_ERR_SKIPPED, .cause = acs_replay_cause(r, at)};
         if (!end.cause) {
-            end.status = issue(user, &r->ops[at], &end.native, &end.text);
-            end.cause = r->ops[at].seq;
+            end.status = issue(user, acs_replay_op(r, at), &end.native, &end.text);
+            end.cause = acs_replay_number(r, at);
         }
         if (end.status == ACS_ERR_DEVICE)
             return ACS_ERR_DEVICE;

@@ -7,7 +7,10 @@
  * The ops of a shape have *places*, in program order. A replay has some of them: the others are left out this time.
  * (Legion: Lee and others, Dynamic Tracing, replays the analysis of a marked part of the program.)
  *
- * RPL-1  op `at` has the number record->seq + at - from, so numbers of ops that are left out stay unused.
+ * Mostly an op has the arguments and the grid that it had in an earlier replay. So those of the shape's ops are kept
+ * once, and a replay has room for what differs. The thread that makes the replay writes nothing else about its ops.
+ *
+ * RPL-1  op `at` has the number first + at - from, so numbers of ops that are left out stay unused.
  * RPL-2  an op ends as its replay does, except for those in `ends`. The core books these before the replay ends.
  */
 #ifndef ACS_REPLAY_H
@@ -25,6 +28,9 @@ typedef struct acs_replay_shape {
     acs_segment *segments;  /* footprint of all ops together */
     uint32_t *first_edge;   /* by place, and one more: into `edges` */
     uint16_t *edges;        /* places that an op follows: all before it, none implied, greatest first */
+    const acs_record *const *op; /* by place; with the arguments and grid of replays in which they do not differ */
+    uint32_t *arg_at;       /* by place, and one more: where a replay's own arguments lie, aligned to 16 bytes */
+    uint64_t copies[ACS_REPLAY_WORDS]; /* by place: the program called a copy or a fill */
 } acs_replay_shape;
 
 /* An op that did not run. */
@@ -38,8 +44,12 @@ typedef struct acs_replay_end {
 
 typedef struct acs_replay {
     const acs_replay_shape *shape;
-    acs_record *ops;    /* by place; only those that are on have this replay's arguments */
+    acs_op first;       /* number of the op at `from` */
     uint64_t on[ACS_REPLAY_WORDS]; /* by place: the op is part of the replay */
+    uint64_t differs[ACS_REPLAY_WORDS]; /* by place: it has arguments and a width of its own, not the shape's */
+    uint32_t *width;    /* by place; the x of the grid, of those that differ */
+    unsigned char *args; /* as the shape's arg_at says; of those that differ */
+    acs_record *ops;    /* by place; acs_replay_op fills them when they are needed */
     /*
      * A hint for backends: ops (by place) whose arguments, or grid, or whether they are on, change from replay to replay.
      * Replays with the same `version` have the same.
@@ -58,6 +68,24 @@ static inline bool acs_replay_has(const acs_replay *r, uint32_t at)
 {
     return r->on[at / 64] >> at % 64 & 1;
 }
+static inline bool acs_replay_differs(const acs_replay *r, uint32_t at)
+{
+    return r->differs[at / 64] >> at % 64 & 1;
+}
+static inline acs_op acs_replay_number(const acs_replay *r, uint32_t at)
+{
+    return r->first + at - r->from; /* RPL-1 */
+}
+static inline uint32_t acs_replay_width(const acs_replay *r, uint32_t at)
+{
+    return acs_replay_differs(r, at) ? r->width[at] : r->shape->op[at]->grid.x;
+}
+static inline unsigned char *acs_replay_args(const acs_replay *r, uint32_t at)
+{
+    return acs_replay_differs(r, at) ? r->args + r->shape->arg_at[at] : r->shape->op[at]->arg_bytes;
+}
+/* The record of an op that is on, or was taken out. Called by the thread that has the replay's action. */
+acs_record *acs_replay_op(acs_replay *r, uint32_t at);
 
 /*
  * Join ranges of the same access that overlap or lie side by side. The order changes. *first and *last: of the bytes
@@ -65,9 +93,28 @@ static inline bool acs_replay_has(const acs_replay *r, uint32_t at)
  */
 uint32_t acs_footprint_join(acs_segment *segments, uint32_t count, uint64_t *first, uint64_t *last);
 
-/* The shape of these ops, which are kernels with a type. NULL: no memory, or more than ACS_BATCH_EDGES edges. */
+/*
+ * The shape of these ops, which are kernels with a type. The list and the ops outlive it. NULL: no memory, or more than
+ * ACS_BATCH_EDGES edges.
+ */
 acs_replay_shape *acs_replay_shape_create(const acs_record *const *ops, uint32_t count);
 void acs_replay_shape_destroy(acs_replay_shape *shape);
+
+/* A replay of the shape, without ops yet. NULL: no memory. */
+acs_replay *acs_replay_create(const acs_replay_shape *shape);
+/* It is free. NULL is allowed. */
+void acs_replay_destroy(acs_replay *r);
+/* Begin to fill a free replay: its ops are numbered from that at `from` on. */
+void acs_replay_begin(acs_replay *r, uint32_t from, acs_op first);
+/* The op at `at` is part of it. `differs`: its width and arguments were written. */
+static inline void acs_replay_add(acs_replay *r, uint32_t at, bool differs)
+{
+    r->on[at / 64] |= (uint64_t)1 << at % 64;
+    r->differs[at / 64] |= (uint64_t)differs << at % 64;
+    r->count++;
+}
+/* Take over all ops of a replay whose shape begins in the same way, up to where it has ops, without a gap. */
+void acs_replay_take_over(acs_replay *r, const acs_replay *from);
 
 /* An op does not run: take it out. */
 void acs_replay_take_out(acs_replay *r, const acs_replay_end *end);
@@ -78,7 +125,7 @@ acs_op acs_replay_cause(const acs_replay *r, uint32_t at);
  * Describe the replay as a bundle of one slot (batch.h), without marks and waits. Its last op has this value. `all`:
  * with the ops that are left out, too. False: nothing is on, or it would have more than ACS_BATCH_EDGES edges.
  */
-bool acs_replay_batch(const acs_replay *r, int slot, uint64_t value, bool all, acs_batch *batch);
+bool acs_replay_batch(acs_replay *r, int slot, uint64_t value, bool all, acs_batch *batch);
 
 /*
  * Issue the ops one after another, into one stream, by `issue`. Refused ops and those that depend on them are taken

@@ -44,7 +44,8 @@ static uint16_t put_followers(filling *fill, const acs_gpu_issue_lane *lane, int
 static void update_args(const acs_record *op, const acs_cuda_type *type, acs_gpu_issue_cell *cell, uint32_t *from,
                         uint32_t *to)
 {
-    acs_cuda_args_update(type, op, cell->args, from, to);
+    const acs_cuda_contents contents = acs_cuda_contents_of(op);
+    acs_cuda_args_update(type, &contents, cell->args, from, to);
     if (!cell->known) {
         *from = 0;
         *to = type->arg_bytes;

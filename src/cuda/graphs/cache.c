@@ -137,7 +137,7 @@ static bool plan_bundle(const acs_batch *batch, acs_cuda_plan *plan)
 }
 
 /* The plan of all ops of a replay's shape, also those that this replay leaves out: op i is at place i. */
-static bool plan_replay(const acs_replay *replay, acs_cuda_plan *plan)
+static bool plan_replay(acs_replay *replay, acs_cuda_plan *plan)
 {
     acs_batch *batch = malloc(sizeof *batch);
     const bool fits = batch && acs_replay_batch(replay, 0, replay->shape->ops, true, batch) && plan_bundle(batch, plan);
@@ -182,6 +182,8 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
     }
     atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, want->nodes, memory_order_relaxed); /* a counter */
     exec->replay_id = want->replay ? want->replay->shape->id : 0;
+    for (uint32_t word = 0; want->replay && word < ACS_REPLAY_WORDS; word++)
+        exec->shapes_own[word] = ~want->replay->differs[word];
     if (want->batch && !keep_shape(exec, want->batch)) {
         acs_cuda_exec_destroy(self, exec);
         return NULL;

@@ -59,11 +59,12 @@ static CUresult op_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgr
 /* Let a node hold the contents of a record. */
 static void hold(acs_device_set *held, const acs_cuda_type *type, const acs_record *record)
 {
+    const acs_cuda_contents contents = acs_cuda_contents_of(record);
     uint32_t from, end;
     held->grid[0] = record->grid.x;
     held->grid[1] = record->grid.y;
     held->grid[2] = record->grid.z;
-    acs_cuda_args_update(type, record, (unsigned char *)(held + 1), &from, &end);
+    acs_cuda_args_update(type, &contents, (unsigned char *)(held + 1), &from, &end);
 }
 
 /*
@@ -76,7 +77,7 @@ static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const a
     CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode.deviceUpdatable = 1};
     acs_device_set *held = held_of(exec, op);
     held->grid[0] = held->grid[1] = held->grid[2] = 1;
-    held->what = ACS_DEVICE_SET_ON;
+    exec->on[op / 64] |= (uint64_t)1 << op % 64;
     if (first)
         hold(held, exec->types[op], &first[op]);
     CUresult result = op_params(self, exec, op, node, deps, count);
@@ -202,13 +203,14 @@ acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, i
     exec->table_bytes = (uint32_t)(sizeof(acs_device_table) + exec->values * sizeof(uint64_t));
     exec->table_bytes += exec->settable * exec->stride;
     exec->held = calloc(exec->ops, exec->stride);
-    exec->turn = calloc(exec->ops, 1);
+    exec->on = calloc(exec->ops / 64 + 1, sizeof *exec->on);
+    exec->filled = calloc(exec->ops / 64 + 1, sizeof *exec->filled);
     exec->types = calloc(exec->ops, sizeof(acs_cuda_type *));
     exec->nodes = calloc(exec->ops, sizeof(CUgraphNode));
     exec->fixed = calloc(exec->ops, sizeof *exec->fixed);
     for (uint32_t i = 0; i < TUNE_GRAPH_TABLES; i++)
         exec->launches[i].slot = -1;
-    if (exec->held && exec->turn && exec->types && exec->nodes && exec->fixed)
+    if (exec->held && exec->on && exec->filled && exec->types && exec->nodes && exec->fixed)
         *result = acs_cuda_room_acquire(self, (size_t)TUNE_GRAPH_TABLES * exec->table_bytes, &exec->room);
     if (*result == CUDA_SUCCESS)
         *result = instantiate(self, exec, plan, slot, first);
@@ -231,7 +233,8 @@ void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec)
     free(exec->fixed);
     free(exec->nodes);
     free(exec->types);
-    free(exec->turn);
+    free(exec->on);
+    free(exec->filled);
     free(exec->held);
     free(exec);
 }
@@ -250,11 +253,7 @@ void acs_cuda_exec_begin(acs_cuda_exec *exec)
     table->sets = 0;
     exec->publish = values_of(table);
     memset(exec->publish, 0, exec->values * sizeof(uint64_t));
-    exec->now++;
-    if (exec->now == 0) { /* no op may seem to have been set in this turn */
-        memset(exec->turn, 0, exec->ops);
-        exec->now = 1;
-    }
+    memset(exec->filled, 0, (exec->ops / 64 + 1) * sizeof *exec->filled);
 }
 
 /* Add a set to the launch, without parameters yet. */
@@ -297,23 +296,24 @@ static CUresult set_fixed(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, uint
     return result;
 }
 
-CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record)
+CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_cuda_contents *contents)
 {
     acs_device_set *held = held_of(exec, op);
     unsigned char *args = (unsigned char *)(held + 1);
-    acs_dim3 grid = record->grid;
+    const acs_dim3 grid = contents->grid;
+    const uint64_t bit = (uint64_t)1 << op % 64;
     uint16_t what = 0;
     uint32_t from, end;
     fetch_held(exec, op + TUNE_GRAPH_FETCH_OPS);
-    exec->turn[op] = exec->now;
-    acs_cuda_args_update(exec->types[op], record, args, &from, &end);
-    if (!(held->what & ACS_DEVICE_SET_ON))
+    exec->filled[op / 64] |= bit;
+    acs_cuda_args_update(exec->types[op], contents, args, &from, &end);
+    if (!(exec->on[op / 64] & bit))
         what = ACS_DEVICE_SET_ENABLED | ACS_DEVICE_SET_ON;
     if (held->grid[0] != grid.x || held->grid[1] != grid.y || held->grid[2] != grid.z)
         what |= ACS_DEVICE_SET_GRID;
     if (!what && from >= end)
         return CUDA_SUCCESS;
-    held->what = ACS_DEVICE_SET_ON;
+    exec->on[op / 64] |= bit;
     held->grid[0] = grid.x;
     held->grid[1] = grid.y;
     held->grid[2] = grid.z;
@@ -328,18 +328,21 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
     return CUDA_SUCCESS;
 }
 
+static CUresult switch_off(acs_cuda *self, acs_cuda_exec *exec, uint32_t op)
+{
+    if (exec->fixed[op])
+        return self->cu.cuGraphNodeSetEnabled(exec->exec, exec->nodes[op], 0);
+    (void)set_add(exec, held_of(exec, op), ACS_DEVICE_SET_ENABLED);
+    return CUDA_SUCCESS;
+}
+
 static CUresult switch_off_the_rest(acs_cuda *self, acs_cuda_exec *exec)
 {
     CUresult result = CUDA_SUCCESS;
-    for (uint32_t i = 0; i < exec->ops; i++) {
-        acs_device_set *held = held_of(exec, i);
-        if (exec->turn[i] == exec->now || !(held->what & ACS_DEVICE_SET_ON))
-            continue;
-        held->what = 0;
-        if (!exec->fixed[i])
-            (void)set_add(exec, held, ACS_DEVICE_SET_ENABLED);
-        else if (result == CUDA_SUCCESS)
-            result = self->cu.cuGraphNodeSetEnabled(exec->exec, exec->nodes[i], 0);
+    for (uint32_t word = 0; word <= exec->ops / 64; word++) {
+        for (uint64_t left = exec->on[word] & ~exec->filled[word]; left && result == CUDA_SUCCESS; left &= left - 1)
+            result = switch_off(self, exec, word * 64 + (uint32_t)__builtin_ctzll(left));
+        exec->on[word] &= exec->filled[word];
     }
     return result;
 }

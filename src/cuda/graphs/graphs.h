@@ -20,6 +20,7 @@
 #include "base/tuning.h"
 #include "bundles/graph_cache.h"
 #include "bundles/layer_template.h"
+#include "window/replay.h"
 
 enum {
     ACS_CUDA_PLAN_NODES = 1280,
@@ -83,7 +84,9 @@ typedef struct acs_cuda_exec {
     uint32_t table_bytes;
     acs_cuda_room *room;
     unsigned char *held; /* by op: contents of its node, as an acs_device_set and its parameters */
-    uint8_t *turn;       /* by op: the launch that set it last, modulo 256 */
+    uint64_t *on;        /* bits by op: its node is switched on */
+    uint64_t *filled;    /* bits by op: it is part of the launch that is being filled */
+    uint64_t shapes_own[ACS_REPLAY_WORDS]; /* bits by op: its contents are those of the replays' shape */
     const acs_cuda_type **types; /* by op */
     CUgraphNode *nodes;  /* by op; used if the node is fixed */
     bool *fixed;         /* by op */
@@ -94,7 +97,6 @@ typedef struct acs_cuda_exec {
         uint64_t value;
     } launches[TUNE_GRAPH_TABLES];
     uint32_t next;       /* index of the next launch's table */
-    uint8_t now;         /* number of the current launch, modulo 256 */
     uint64_t replay_id;  /* id of the replays' shape that it was made for; 0: another graph */
     uint32_t *shape;     /* shape of a replayed bundle, for comparison */
     size_t shape_words;
@@ -143,13 +145,25 @@ struct acs_cuda_methods {
     acs_cuda_exec *dead;
 };
 
+/* What a node is to hold: an op's grid and arguments. */
+typedef struct acs_cuda_contents {
+    acs_dim3 grid;
+    const unsigned char *bytes;
+    const acs_arg_slot *args; /* where the arguments lie in the bytes */
+} acs_cuda_contents;
+
+static inline acs_cuda_contents acs_cuda_contents_of(const acs_record *op)
+{
+    return (acs_cuda_contents){op->grid, op->arg_bytes, op->args};
+}
+
 /* args.c; no CUDA call */
 /* A hash of the op's grid and arguments. */
 uint64_t acs_cuda_args_hash(const acs_record *op);
 /* Whether the op's arguments lie at the parameters' offsets. Their sizes match. */
 bool acs_cuda_args_packed(const acs_cuda_kernel *kernel, const acs_record *op);
 /* Copy an op's arguments into a node's contents. Bytes [*from, *end) have changed; the range is empty if none has. */
-void acs_cuda_args_update(const acs_cuda_type *type, const acs_record *op, unsigned char *held, uint32_t *from,
+void acs_cuda_args_update(const acs_cuda_type *type, const acs_cuda_contents *now, unsigned char *held, uint32_t *from,
                           uint32_t *end);
 
 /* graphs/graph.c: in a scope, no lock held */
@@ -168,7 +182,12 @@ bool acs_cuda_exec_ready(acs_cuda *self, const acs_cuda_exec *exec);
  * failure the graph can only be destroyed.
  */
 void acs_cuda_exec_begin(acs_cuda_exec *exec);
-CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *record);
+CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_cuda_contents *contents);
+/* Ops of this word, all switched on, stay as they are. */
+static inline void acs_cuda_exec_keep(acs_cuda_exec *exec, uint32_t word, uint64_t ops)
+{
+    exec->filled[word] |= ops;
+}
 /* The launch ends at `value` of the slot. */
 CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value);
 
@@ -205,7 +224,7 @@ typedef struct acs_cuda_wanted {
     uint32_t sightings;
     bool fixed;         /* whether the host changes its nodes */
     const acs_batch *batch; /* bundle with the graph's shape; NULL: a replay's, or layers of `shape` */
-    const struct acs_replay *replay; /* NULL: none */
+    acs_replay *replay; /* NULL: none */
     const acs_layer_template *shape;
 } acs_cuda_wanted;
 /* Get a graph, which belongs to this thread until it is issued. NULL: there is none now. */

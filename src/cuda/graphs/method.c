@@ -215,8 +215,10 @@ static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
     acs_cuda_range_begin(self, b->batch, ACS_METHOD_LAYERS);
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
-        if (dag->node[i].type)
-            result = acs_cuda_exec_set(self, exec, layers->level[i] * cells + layers->cell[i], b->batch->items[i].op);
+        if (dag->node[i].type) {
+            const acs_cuda_contents contents = acs_cuda_contents_of(b->batch->items[i].op);
+            result = acs_cuda_exec_set(self, exec, layers->level[i] * cells + layers->cell[i], &contents);
+        }
     for (uint32_t level = step - 1; level < layers->levels && level + 1 < b->shape.levels; level += step)
         if (layers->prefix[level])
             exec->publish[level / step] = b->value - b->ops + layers->prefix[level];
@@ -287,8 +289,10 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     acs_cuda_range_begin(self, b->batch, ACS_METHOD_REPLAY);
     acs_cuda_exec_begin(exec);
     for (uint32_t i = 0; i < b->batch->items_used && result == CUDA_SUCCESS; i++)
-        if (b->batch->items[i].op)
-            result = acs_cuda_exec_set(self, exec, op++, b->batch->items[i].op);
+        if (b->batch->items[i].op) {
+            const acs_cuda_contents contents = acs_cuda_contents_of(b->batch->items[i].op);
+            result = acs_cuda_exec_set(self, exec, op++, &contents);
+        }
     for (uint32_t ops = TUNE_GRAPH_PUBLISH_OPS, p = 0; ops < b->ops; ops += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = b->value - b->ops + ops;
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);

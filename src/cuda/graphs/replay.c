@@ -16,10 +16,31 @@ static uint32_t ops_before(const acs_replay *r, uint32_t places)
     return ops;
 }
 
+/*
+ * Fill a word of the replay's ops into the graph. Those that are on in both, with the shape's own contents, stay as
+ * they are.
+ */
+static CUresult fill(acs_cuda *self, acs_cuda_exec *exec, const acs_replay *r, uint32_t word)
+{
+    const uint64_t same = r->on[word] & ~r->differs[word] & exec->on[word] & exec->shapes_own[word];
+    CUresult result = CUDA_SUCCESS;
+    acs_cuda_exec_keep(exec, word, same);
+    for (uint64_t left = r->on[word] & ~same; left && result == CUDA_SUCCESS; left &= left - 1) {
+        const uint32_t at = word * 64 + (uint32_t)__builtin_ctzll(left);
+        const acs_record *op = r->shape->op[at];
+        const acs_cuda_contents contents = {.grid = {acs_replay_width(r, at), op->grid.y, op->grid.z},
+                                            .bytes = acs_replay_args(r, at),
+                                            .args = op->args};
+        result = acs_cuda_exec_set(self, exec, at, &contents);
+    }
+    exec->shapes_own[word] = (exec->shapes_own[word] & ~r->on[word]) | (r->on[word] & ~r->differs[word]);
+    return result;
+}
+
 /* Issue by the graph. ACS_NOT_READY: there is none, and nothing was issued. */
 static acs_status by_graph(acs_cuda *self, const acs_item *item)
 {
-    const acs_replay *r = item->op->u.replay.replay;
+    acs_replay *r = item->op->u.replay.replay;
     const uint32_t places = r->shape->ops;
     const acs_cuda_wanted want = {.key = acs_hash64(~(r->shape->id << 16 | (r->version & 0xffff))),
                                   .nodes = places + places / TUNE_GRAPH_PUBLISH_OPS + 1,
@@ -31,9 +52,8 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
         return ACS_NOT_READY;
     CUresult result = CUDA_SUCCESS;
     acs_cuda_exec_begin(exec);
-    for (uint32_t at = 0; at < places && result == CUDA_SUCCESS; at++)
-        if (acs_replay_has(r, at))
-            result = acs_cuda_exec_set(self, exec, at, &r->ops[at]);
+    for (uint32_t word = 0; word * 64 < places && result == CUDA_SUCCESS; word++)
+        result = fill(self, exec, r, word);
     const uint64_t before = item->value - ops_before(r, places);
     for (uint32_t at = TUNE_GRAPH_PUBLISH_OPS, p = 0; at < places; at += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = before + ops_before(r, at);
