@@ -68,18 +68,18 @@ static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, b
 }
 
 /* Whether one more graph fits into the budget; graphs are evicted for it. */
-static bool make_graph_room(acs_cuda *self, const acs_cuda_wanted *want)
+static bool make_graph_room(acs_cuda *self, uint32_t nodes)
 {
     acs_cuda_methods *methods = self->methods;
     void *victim;
     acs_lock_acquire(&methods->lock);
     progress_tell_locked(self); /* a key without copies did not need to know which are free */
-    while ((victim = acs_graph_cache_evict(methods->cache, want->nodes)) != NULL) {
+    while ((victim = acs_graph_cache_evict(methods->cache, nodes)) != NULL) {
         acs_lock_release(&methods->lock);
         acs_cuda_exec_destroy(self, victim);
         acs_lock_acquire(&methods->lock);
     }
-    bool room = acs_graph_cache_has_room(methods->cache, want->nodes);
+    bool room = acs_graph_cache_has_room(methods->cache, nodes);
     acs_lock_release(&methods->lock);
     return room;
 }
@@ -163,47 +163,77 @@ static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
                          : acs_cuda_plan_layers(want->shape, plan);
 }
 
-static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
+/* Plan and prepare the graph. NULL: no memory, or it cannot be planned. */
+static acs_cuda_build *prepare(acs_cuda *self, const acs_cuda_wanted *want)
 {
-    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
-    acs_cuda_exec *exec = NULL;
-    acs_cuda_plan *plan = malloc(sizeof *plan);
-    if (!plan)
+    acs_cuda_build *build = malloc(sizeof *build);
+    if (!build)
         return NULL;
-    if (make_plan(want, plan)) {
+    build->key = want->key;
+    build->nodes = want->nodes;
+    build->exec = NULL;
+    if (make_plan(want, &build->plan)) {
         if (want->fixed)
-            fix_all(plan);
-        exec = acs_cuda_exec_create(self, plan, want->slot, want->replay ? want->replay->ops : NULL, &result);
+            fix_all(&build->plan);
+        build->exec = acs_cuda_exec_prepare(self, &build->plan, want->replay ? want->replay->ops : NULL);
     }
-    free(plan);
-    if (!exec) {
-        refuse_key(self, want->key, "built", result);
+    if (build->exec && want->batch && !keep_shape(build->exec, want->batch)) {
+        acs_cuda_exec_destroy(self, build->exec);
+        build->exec = NULL;
+    }
+    if (!build->exec) {
+        free(build);
+        refuse_key(self, want->key, "planned", CUDA_ERROR_NOT_SUPPORTED);
         return NULL;
     }
-    atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, want->nodes, memory_order_relaxed); /* a counter */
-    exec->replay_id = want->replay ? want->replay->shape->id : 0;
+    build->exec->replay_id = want->replay ? want->replay->shape->id : 0;
     for (uint32_t word = 0; want->replay && word < ACS_REPLAY_WORDS; word++)
-        exec->shapes_own[word] = ~want->replay->differs[word];
-    if (want->batch && !keep_shape(exec, want->batch)) {
-        acs_cuda_exec_destroy(self, exec);
-        return NULL;
-    }
-    return exec;
+        build->exec->shapes_own[word] = ~want->replay->differs[word];
+    return build;
 }
 
-static acs_cuda_exec *build_and_add(acs_cuda *self, const acs_cuda_wanted *want)
+acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstream stream)
 {
     acs_cuda_methods *methods = self->methods;
-    acs_cuda_exec *exec = make_graph_room(self, want) ? build(self, want) : NULL;
-    if (!exec)
-        return NULL;
-    acs_lock_acquire(&methods->lock);
-    exec->copy = acs_graph_cache_add(methods->cache, want->key, want->nodes, exec);
-    acs_lock_release(&methods->lock);
+    acs_cuda_exec *exec = build->exec;
+    const bool room = make_graph_room(self, build->nodes);
+    const CUresult result = room ? acs_cuda_exec_build(self, exec, &build->plan, stream) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS)
+        refuse_key(self, build->key, "built", result);
+    if (room && result == CUDA_SUCCESS) {
+        atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, build->nodes, memory_order_relaxed); /* a counter */
+        acs_lock_acquire(&methods->lock);
+        exec->copy = acs_graph_cache_add(methods->cache, build->key, build->nodes, exec);
+        acs_lock_release(&methods->lock);
+    }
     if (exec->copy)
         return exec;
     acs_cuda_exec_destroy(self, exec);
     return NULL;
+}
+
+void acs_cuda_exec_give(acs_cuda *self, acs_cuda_exec *exec)
+{
+    acs_lock_acquire(&self->methods->lock);
+    acs_graph_cache_launched(self->methods->cache, exec->copy, 0, 0);
+    acs_lock_release(&self->methods->lock);
+}
+
+/*
+ * Build the graph, or have it built: a replay comes again, and can wait for its graph. NULL: it is built elsewhere, or
+ * cannot be had.
+ */
+static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
+{
+    acs_cuda_builder *builder = want->replay ? self->methods->builder : NULL;
+    if ((builder && acs_cuda_builder_has(builder, want->key)) || !make_graph_room(self, want->nodes))
+        return NULL;
+    acs_cuda_build *build = prepare(self, want);
+    if (!build || (builder && acs_cuda_builder_add(builder, build)))
+        return NULL;
+    acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, self->streams[want->slot]);
+    free(build);
+    return exec;
 }
 
 /* Whether another copy may be made, since one that runs cannot be launched beside itself. */
@@ -246,7 +276,7 @@ acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
     acs_cuda_wanted again = *want;
     acs_cuda_exec *exec = find_exec(self, want, &more);
     if (more)
-        exec = build_and_add(self, want);
+        exec = build(self, want);
     if (exec || !more || acs_cuda_fault(self))
         return exec;
     again.sightings = UINT32_MAX; /* no copy can be built: take one that runs, to be launched behind itself */

@@ -67,19 +67,12 @@ static void hold(acs_device_set *held, const acs_cuda_type *type, const acs_reco
     acs_cuda_args_update(type, &contents, (unsigned char *)(held + 1), &from, &end);
 }
 
-/*
- * Add an op's node. Its arguments are zeros, unless `first` has others. They are never read, since the node is switched
- * off or set first.
- */
-static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_record *first, CUgraphNode *node,
-                       const CUgraphNode *deps, size_t count)
+/* Add an op's node, with the contents in `held`. It is switched on. */
+static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgraphNode *node, const CUgraphNode *deps,
+                       size_t count)
 {
     CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode.deviceUpdatable = 1};
     acs_device_set *held = held_of(exec, op);
-    held->grid[0] = held->grid[1] = held->grid[2] = 1;
-    exec->on[op / 64] |= (uint64_t)1 << op % 64;
-    if (first)
-        hold(held, exec->types[op], &first[op]);
     CUresult result = op_params(self, exec, op, node, deps, count);
     exec->nodes[op] = *node;
     if (result != CUDA_SUCCESS || exec->fixed[op])
@@ -127,7 +120,7 @@ static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table,
                : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, exec->head, &params);
 }
 
-static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, const acs_record *first)
+static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan)
 {
     CUgraphNode nodes[ACS_CUDA_PLAN_NODES], deps[ACS_CUDA_PLAN_NODES];
     uint32_t op = 0, value = 0;
@@ -140,12 +133,9 @@ static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_pl
         for (uint32_t e = 0; e < node->edge_count; e++)
             deps[e] = nodes[plan->edges[node->first_edge + e]];
         if (node->kind == ACS_CUDA_NODE_OP) {
-            acs_cuda_type *type = acs_cuda_type_find(self, node->type);
-            exec->types[op] = type;
-            exec->fixed[op] = node->fixed;
-            result = add_op(self, exec, op++, first, &nodes[i], deps, count);
+            result = add_op(self, exec, op++, &nodes[i], deps, count);
             if (result != CUDA_SUCCESS) /* relaxed: only saves further attempts */
-                atomic_store_explicit(&type->refused, true, memory_order_relaxed);
+                atomic_store_explicit(&acs_cuda_type_find(self, node->type)->refused, true, memory_order_relaxed);
         } else if (node->kind == ACS_CUDA_NODE_PUBLISH) {
             result = add_own(self, exec, self->methods->publish, args, &nodes[i], deps, count);
             value++;
@@ -154,26 +144,6 @@ static CUresult add_nodes(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_pl
         }
     }
     return result;
-}
-
-/*
- * Instantiate and upload the graph. The upload is in the stream of the first launch, whose head changes the graph, so
- * that it comes first.
- */
-static CUresult instantiate(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, int slot,
-                            const acs_record *first)
-{
-    CUresult result = self->cu.cuGraphCreate(&exec->graph, 0);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = add_nodes(self, exec, plan, first);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuGraphInstantiateWithFlags(&exec->exec, exec->graph, 0);
-    if (result != CUDA_SUCCESS) {
-        exec->exec = NULL;
-        return result;
-    }
-    return self->cu.cuGraphUpload(exec->exec, self->streams[slot]);
 }
 
 /* Find the size of a set, and how many there may be: the host changes fixed nodes, without a set. */
@@ -190,11 +160,30 @@ static void size_sets(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *
     exec->stride = (uint32_t)(sizeof(acs_device_set) + most + 15) / 16 * 16;
 }
 
-acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, int slot, const acs_record *first,
-                                    CUresult *result)
+/*
+ * Say what the nodes hold at first. Arguments are zeros, unless `first` has others. They are never read, since the node
+ * is switched off or set first.
+ */
+static void fill_held(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, const acs_record *first)
+{
+    uint32_t op = 0;
+    for (uint32_t i = 0; i < plan->nodes; i++) {
+        if (plan->node[i].kind != ACS_CUDA_NODE_OP)
+            continue;
+        acs_device_set *held = held_of(exec, op);
+        held->grid[0] = held->grid[1] = held->grid[2] = 1;
+        exec->types[op] = acs_cuda_type_find(self, plan->node[i].type);
+        exec->fixed[op] = plan->node[i].fixed;
+        exec->on[op / 64] |= (uint64_t)1 << op % 64;
+        if (first)
+            hold(held, exec->types[op], &first[op]);
+        op++;
+    }
+}
+
+acs_cuda_exec *acs_cuda_exec_prepare(acs_cuda *self, const acs_cuda_plan *plan, const acs_record *first)
 {
     acs_cuda_exec *exec = calloc(1, sizeof *exec);
-    *result = CUDA_ERROR_OUT_OF_MEMORY;
     if (!exec)
         return NULL;
     exec->ops = plan->ops;
@@ -210,14 +199,28 @@ acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, i
     exec->fixed = calloc(exec->ops, sizeof *exec->fixed);
     for (uint32_t i = 0; i < TUNE_GRAPH_TABLES; i++)
         exec->launches[i].slot = -1;
-    if (exec->held && exec->on && exec->filled && exec->types && exec->nodes && exec->fixed)
-        *result = acs_cuda_room_acquire(self, (size_t)TUNE_GRAPH_TABLES * exec->table_bytes, &exec->room);
-    if (*result == CUDA_SUCCESS)
-        *result = instantiate(self, exec, plan, slot, first);
-    if (*result == CUDA_SUCCESS)
+    if (exec->held && exec->on && exec->filled && exec->types && exec->nodes && exec->fixed) {
+        fill_held(self, exec, plan, first);
         return exec;
+    }
     acs_cuda_exec_destroy(self, exec);
     return NULL;
+}
+
+CUresult acs_cuda_exec_build(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, CUstream stream)
+{
+    CUresult result = acs_cuda_room_acquire(self, (size_t)TUNE_GRAPH_TABLES * exec->table_bytes, &exec->room);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuGraphCreate(&exec->graph, 0);
+    if (result == CUDA_SUCCESS)
+        result = add_nodes(self, exec, plan);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuGraphInstantiateWithFlags(&exec->exec, exec->graph, 0);
+    if (result != CUDA_SUCCESS) {
+        exec->exec = NULL;
+        return result;
+    }
+    return self->cu.cuGraphUpload(exec->exec, stream);
 }
 
 void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec)

@@ -114,8 +114,20 @@ typedef struct acs_cuda_times {
     uint32_t type_count, types[4];
 } acs_cuda_times;
 
+/* A prepared graph that is to be built. */
+typedef struct acs_cuda_build {
+    struct acs_cuda_build *next;
+    uint64_t key;
+    uint32_t nodes;
+    acs_cuda_exec *exec;
+    acs_cuda_plan plan;
+} acs_cuda_build;
+
+typedef struct acs_cuda_builder acs_cuda_builder;
+
 /* State that all issue methods of a device share. */
 struct acs_cuda_methods {
+    acs_cuda_builder *builder; /* NULL: the thread that issues builds all graphs; constant */
     CUfunction head, join, publish;
     uint64_t nodes_most;            /* most nodes of all cached graphs; constant */
     _Atomic uint32_t layers_losses; /* bundles since layers were the cheapest method for one */
@@ -168,11 +180,12 @@ void acs_cuda_args_update(const acs_cuda_type *type, const acs_cuda_contents *no
 
 /* graphs/graph.c: in a scope, no lock held */
 /*
- * Build a graph. `slot`: the slot of its first launch, behind whose work it is uploaded. `first`: by op, records whose
- * contents the nodes get; NULL: none. NULL: *result has the reason.
+ * Begin a graph of the plan: all but what the driver does. `first`: by op, records whose contents the nodes get; NULL:
+ * none. NULL: no memory.
  */
-acs_cuda_exec *acs_cuda_exec_create(acs_cuda *self, const acs_cuda_plan *plan, int slot, const acs_record *first,
-                                    CUresult *result);
+acs_cuda_exec *acs_cuda_exec_prepare(acs_cuda *self, const acs_cuda_plan *plan, const acs_record *first);
+/* Build a prepared graph. It is uploaded in the stream, behind which its first launch has to come. */
+CUresult acs_cuda_exec_build(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, CUstream stream);
 /* None of its launches may run any more. Its room is kept for other graphs. */
 void acs_cuda_exec_destroy(acs_cuda *self, acs_cuda_exec *exec);
 /* Whether the table of the next launch is free. */
@@ -227,8 +240,29 @@ typedef struct acs_cuda_wanted {
     acs_replay *replay; /* NULL: none */
     const acs_layer_template *shape;
 } acs_cuda_wanted;
-/* Get a graph, which belongs to this thread until it is issued. NULL: there is none now. */
+/*
+ * Get a graph, which belongs to this thread until it is issued. NULL: there is none now. A replay's graph is built by
+ * another thread (builder.c), for later; all others in the call.
+ */
 acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);
+/*
+ * Make room for a prepared graph, build it, and put it into the index, taken. The upload is in the stream. NULL: it
+ * cannot be had, and was destroyed.
+ */
+acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstream stream);
+/* The graph may be taken. */
+void acs_cuda_exec_give(acs_cuda *self, acs_cuda_exec *exec);
+
+/*
+ * graphs/builder.c: a thread that builds graphs. It is made for the first graph, and closed before the index. A graph
+ * that is built this way is uploaded before anyone sees it.
+ */
+acs_cuda_builder *acs_cuda_builder_create(acs_cuda *self);
+void acs_cuda_builder_destroy(acs_cuda_builder *builder);
+/* Whether the thread builds a graph of this key now or soon. */
+bool acs_cuda_builder_has(acs_cuda_builder *builder, uint64_t key);
+/* Build a graph. False: no thread can be had; the build stays the caller's. */
+bool acs_cuda_builder_add(acs_cuda_builder *builder, acs_cuda_build *build);
 /* Launch a filled graph, unless filling failed (`filled`). ACS_OK or ACS_NOT_READY; a fatal error is noted. */
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled);
 

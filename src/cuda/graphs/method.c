@@ -47,6 +47,7 @@ void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
     }
     self->methods = methods;
     if (make_methods(self, methods, options)) {
+        methods->builder = options->workers > 0 ? acs_cuda_builder_create(self) : NULL;
         self->base.bundle_most = TUNE_BUNDLE_MOST;
         return;
     }
@@ -60,6 +61,7 @@ void acs_cuda_methods_fini(acs_cuda *self)
     acs_cuda_exec *exec;
     if (!methods)
         return;
+    acs_cuda_builder_destroy(methods->builder);
     while (methods->cache && (exec = acs_graph_cache_drain(methods->cache)) != NULL)
         acs_cuda_exec_destroy(self, exec);
     while ((exec = methods->dead) != NULL) {

@@ -1,0 +1,135 @@
+/*
+ * The thread that builds graphs of replays, so that the thread that issues need not: an instantiation takes as long as
+ * hundreds of launches. Called by graphs/cache.c. It builds one graph after another, in the order in which they were
+ * wanted, and sleeps while none is. It never launches a graph.
+ */
+#include "cuda/graphs/graphs.h"
+
+#include "base/thread.h"
+#include "base/tuning.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+struct acs_cuda_builder {
+    acs_cuda *self;
+    CUstream stream; /* of uploads */
+    acs_lock lock;   /* rank BACKEND, taken without another one; guards the fields below */
+    acs_cond wake;
+    pthread_t thread;
+    bool started, refused, stopping;
+    acs_cuda_build *builds; /* the first one is being built */
+    uint32_t count;
+};
+
+/* The next graph; NULL: the thread is to end. */
+static acs_cuda_build *next(acs_cuda_builder *b)
+{
+    acs_lock_acquire(&b->lock);
+    while (!b->builds && !b->stopping)
+        acs_cond_wait(&b->wake, &b->lock);
+    acs_cuda_build *build = b->stopping ? NULL : b->builds;
+    acs_lock_release(&b->lock);
+    return build;
+}
+
+static void forget_first(acs_cuda_builder *b)
+{
+    acs_lock_acquire(&b->lock);
+    acs_cuda_build *build = b->builds;
+    LL_DELETE(b->builds, build);
+    b->count--;
+    acs_lock_release(&b->lock);
+    free(build);
+}
+
+static void *builder_main(void *builder)
+{
+    acs_cuda_builder *b = builder;
+    acs_cuda *self = b->self;
+    acs_cuda_build *build;
+    acs_cuda_thread_enter(&self->base);
+    while ((build = next(b)) != NULL) {
+        acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, b->stream);
+        if (exec) { /* a launch may be in any stream, and has to come behind the upload */
+            (void)acs_cuda_note(self, self->cu.cuStreamSynchronize(b->stream));
+            acs_cuda_exec_give(self, exec);
+        }
+        forget_first(b);
+    }
+    return NULL;
+}
+
+acs_cuda_builder *acs_cuda_builder_create(acs_cuda *self)
+{
+    acs_cuda_builder *b = calloc(1, sizeof *b);
+    if (!b || acs_lock_init(&b->lock, ACS_RANK_BACKEND) != 0) {
+        free(b);
+        return NULL;
+    }
+    b->self = self;
+    if (acs_cond_init(&b->wake) == 0)
+        return b;
+    acs_lock_fini(&b->lock);
+    free(b);
+    return NULL;
+}
+
+void acs_cuda_builder_destroy(acs_cuda_builder *b)
+{
+    if (!b)
+        return;
+    acs_lock_acquire(&b->lock);
+    b->stopping = true;
+    acs_cond_signal(&b->wake);
+    acs_lock_release(&b->lock);
+    if (b->started)
+        (void)pthread_join(b->thread, NULL);
+    while (b->builds) {
+        acs_cuda_exec_destroy(b->self, b->builds->exec);
+        forget_first(b);
+    }
+    CUresult result = b->stream ? b->self->cu.cuStreamDestroy(b->stream) : CUDA_SUCCESS;
+    if (result != CUDA_SUCCESS && !acs_cuda_note(b->self, result))
+        acs_log(ACS_LOG_WARN, "cuda: close: the stream of graphs: %s", acs_cuda_text((int)result));
+    acs_cond_fini(&b->wake);
+    acs_lock_fini(&b->lock);
+    free(b);
+}
+
+bool acs_cuda_builder_has(acs_cuda_builder *b, uint64_t key)
+{
+    const acs_cuda_build *build;
+    acs_lock_acquire(&b->lock);
+    bool has = b->count >= TUNE_GRAPH_BUILDS_MOST; /* it asks again later */
+    LL_FOREACH (b->builds, build)
+        has = has || build->key == key;
+    acs_lock_release(&b->lock);
+    return has;
+}
+
+/* Start the thread for the first graph. */
+static bool start(acs_cuda_builder *b)
+{
+    if (b->started || b->refused)
+        return b->started;
+    b->refused = b->self->cu.cuStreamCreate(&b->stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS;
+    b->started = !b->refused && acs_thread_create(&b->thread, builder_main, b) == 0;
+    b->refused = !b->started;
+    if (b->refused)
+        acs_log(ACS_LOG_INFO, "cuda: no thread for graphs can be had; the thread that issues builds them");
+    return b->started;
+}
+
+bool acs_cuda_builder_add(acs_cuda_builder *b, acs_cuda_build *build)
+{
+    acs_lock_acquire(&b->lock);
+    const bool starts = start(b);
+    if (starts) {
+        LL_APPEND(b->builds, build);
+        b->count++;
+        acs_cond_signal(&b->wake);
+    }
+    acs_lock_release(&b->lock);
+    return starts;
+}
