@@ -134,8 +134,8 @@ typedef struct acs_backend_ops {
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*
      * Learn what completed. marks: recorded marks of `slot` not yet seen complete, oldest first; at least one.
-     * *completed: the value of the newest complete mark, or untouched if none is. It may be later: that of an op
-     * inside a bundle, even one submitted just now. ACS_ERR_DEVICE through ACS_FAIL: fatal.
+     * *completed: the value of the newest complete mark, or untouched if none is. It may be later: that of an op of a
+     * bundle or replay, even one that another thread is submitting. ACS_ERR_DEVICE through ACS_FAIL: fatal.
      */
     acs_status (*poll)(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed);
     /*

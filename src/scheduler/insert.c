@@ -382,6 +382,7 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
     const acs_item *fatal = find_fatal(&action->batch);
     core->window.dead |= fatal != NULL; /* before any op settles: no downstream op of a lost one may end well */
     acs_slots_batch_done(&core->slots, action->batch_id);
+    uint64_t complete = 0; /* slots whose ops another thread's poll saw complete, while they were not booked */
     acs_issue_method method = action->batch.bundle ? (acs_issue_method)action->batch.method : ACS_METHOD_LAUNCH;
     for (uint32_t i = 0; i < action->batch.items_used; i++) {
         const acs_item *item = &action->batch.items[i];
@@ -392,11 +393,16 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
             continue;
         ACS_ASSERT(entry->state == ACS_ENTRY_ISSUING && entry->op == item->op); /* CORE-1 */
         ACS_ASSERT(entry->slot == item->slot && entry->value == item->value);
-        if (item->status == ACS_OK)
-            book_issued(core, entry, method);
-        else
+        if (item->status != ACS_OK) {
             book_refused(core, entry, item);
+            continue;
+        }
+        if (ACS_UNLIKELY(item->slot >= 0 && item->value <= core->slots.slot[item->slot].completed))
+            complete |= 1ull << item->slot;
+        book_issued(core, entry, method);
     }
+    for (; complete; complete &= complete - 1)
+        acs_core_retire_locked(core, (uint32_t)__builtin_ctzll(complete));
     if (!fatal && !core->dead)
         return;
     acs_error error;

@@ -340,6 +340,28 @@ static void who_came_in_vain_beside_a_poll_is_told_to_come_again(void **state)
     rig_close(r);
 }
 
+/* A graph publishes its progress: another thread's poll may see an op complete that is still being submitted. */
+static void an_op_that_is_seen_complete_before_it_is_booked_ends(void **state)
+{
+    (void)state;
+    rig *r = spread(rig_make(), 1, DEEP);
+    assert_true(next(r, 0));
+    assert_int_equal(r->action[0].poll_count, 1);
+    const acs_op late = push_alone(r);
+    assert_true(next(r, 1));
+    assert_int_equal(r->action[1].batch.items_used, 1);
+    acs_core_perform(&r->core, &r->action[1]);
+    r->backend.beyond = true;
+    r->backend.complete[0] = r->action[1].batch.items[0].value;
+    finish(r, 0);
+    assert_int_equal(r->status[late], NO_END);
+    acs_core_done(&r->core, &r->action[1]);
+    assert_int_equal(r->status[late], ACS_OK);
+    assert_int_equal(r->core.slots.slot[0].outstanding, 0);
+    r->backend.beyond = false;
+    rig_close(r);
+}
+
 /* The marks' slots are taken until they are booked, and polls take long. */
 static void marks_go_without_polls_and_the_next_step_polls(void **state)
 {
@@ -398,6 +420,7 @@ int main(void)
         cmocka_unit_test(what_was_asked_about_reaches_to_the_newest_mark),
         cmocka_unit_test(after_some_submissions_all_slots_are_polled_whatever_is_awaited),
         cmocka_unit_test(who_came_in_vain_beside_a_poll_is_told_to_come_again),
+        cmocka_unit_test(an_op_that_is_seen_complete_before_it_is_booked_ends),
         cmocka_unit_test(marks_go_without_polls_and_the_next_step_polls),
         cmocka_unit_test(who_has_little_to_issue_does_not_poll_each_time),
     };
