@@ -14,7 +14,6 @@
 #include "base/tuning.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,18 +223,6 @@ typedef struct thread_start {
     bool host_functions;
 } thread_start;
 
-static void pin_thread(int cpu)
-{
-    if (cpu < 0)
-        return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET((size_t)cpu, &set);
-    int error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-    if (error)
-        acs_log(ACS_LOG_WARN, "cannot pin a thread to CPU %d: %s", cpu, strerror(error));
-}
-
 static uint32_t worker_may(acs_context *context, bool host_functions)
 {
     return host_functions ? ACS_MAY_HOST | ACS_MAY_INSERT : acs_caller_may(context);
@@ -293,7 +280,7 @@ static void *worker_main(void *argument)
     acs_context *context = start.context;
     free(argument);
     tl_ours = true;
-    pin_thread(acs_context_cpu_next(context));
+    acs_thread_pin(acs_context_cpu_next(context));
     context->backend->ops->thread_enter(context->backend);
     uint64_t idle_since = 0;
     while (!stopping(context)) {

@@ -61,6 +61,9 @@ struct acs_cuda {
     acs_cuda_driver cu;
     acs_cuda_limits limits;
     acs_costs costs; /* figures of the cost model for this GPU; constant */
+    int (*cpu_next)(void *user); /* as in acs_backend_config, and its user */
+    void *cpu_user;
+    bool threads;    /* whether it may make a thread */
     uint64_t serial; /* unique number of the backend in this process, equal in all its members */
     /* base.devices members, each a GPU or a part of one; the first is the backend */
     acs_cuda *members[ACS_DEVICES_MOST];

@@ -181,6 +181,9 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda
     self->member = asked->member;
     self->slots = acs_backend_slots(config->slots, self->base.devices);
     self->mark_capacity = config->mark_capacity;
+    self->cpu_next = config->cpu_next;
+    self->cpu_user = config->user;
+    self->threads = !config->inline_only && config->options->workers > 0;
     /* Relaxed: it only has to be unique. */
     self->serial = first ? first->serial : 1 + atomic_fetch_add_explicit(&g_serial, 1, memory_order_relaxed);
     if (acs_lock_init(&self->lock, ACS_RANK_BACKEND) != 0) {

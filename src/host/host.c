@@ -16,7 +16,6 @@
 #include "base/tuning.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -84,20 +83,6 @@ static bool progress_take_locked(host_backend *h)
 
     h->slots.progress = false;
     return progress;
-}
-
-static void pin_runner(const host_runner *runner)
-{
-    cpu_set_t set;
-    int error;
-
-    if (runner->cpu < 0 || runner->cpu >= CPU_SETSIZE)
-        return;
-    CPU_ZERO(&set);
-    CPU_SET(runner->cpu, &set);
-    error = pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-    if (error)
-        acs_log(ACS_LOG_WARN, "host backend: cannot pin a thread to CPU %d: errno %d", runner->cpu, error);
 }
 
 /*
@@ -177,7 +162,7 @@ static void *executor(void *arg)
     uint32_t slot;
     uint64_t took_ns = UINT64_MAX;
 
-    pin_runner(runner);
+    acs_thread_pin(runner->cpu);
     acs_inside_set(true); /* host bodies run here; nothing else on this thread calls the library */
     acs_lock_acquire(&h->lock);
     for (;;) {

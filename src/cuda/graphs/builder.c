@@ -48,6 +48,7 @@ static void *builder_main(void *builder)
     acs_cuda_builder *b = builder;
     acs_cuda *self = b->self;
     acs_cuda_build *build;
+    acs_thread_pin(self->cpu_next ? self->cpu_next(self->cpu_user) : -1);
     acs_cuda_thread_enter(&self->base);
     while ((build = next(b)) != NULL) {
         acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, b->stream);

@@ -47,7 +47,7 @@ void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
     }
     self->methods = methods;
     if (make_methods(self, methods, options)) {
-        methods->builder = options->workers > 0 ? acs_cuda_builder_create(self) : NULL;
+        methods->builder = self->threads ? acs_cuda_builder_create(self) : NULL;
         self->base.bundle_most = TUNE_BUNDLE_MOST;
         return;
     }
