@@ -101,7 +101,7 @@ static bool same_segments(const acs_known *known, const acs_segment *segments, s
 
 bool acs_known_op_equals(const acs_known *known, const acs_record *op)
 {
-    if (known->op->type != op->type || known->site != op->site || known->op->asked != op->asked ||
+    if (op->any || known->op->type != op->type || known->site != op->site || known->op->asked != op->asked ||
         known->arg_count != op->arg_count || known->op->arg_bytes_used != op->arg_bytes_used)
         return false;
     return same_kernel(known, &op->u.launch.kernel) && known->grid_y == op->grid.y && known->grid_z == op->grid.z &&
@@ -169,7 +169,7 @@ void acs_known_op_copy_args(const acs_known *known, const acs_launch_params *p, 
 
 void acs_known_op_take_values(acs_known *known, const acs_record *op)
 {
-    ACS_ASSERT(!known->used);
+    ACS_ASSERT(known->refs == 0);
     known->width = known->op->grid.x = op->grid.x;
     memcpy(known->arg_bytes, op->arg_bytes, op->arg_bytes_used);
 }

@@ -10,12 +10,12 @@
 
 #include "window/record.h"
 
-typedef struct acs_node acs_node;
+typedef struct acs_piece acs_piece;
 
 typedef struct acs_known {
-    /* links of ops.c, fragments.c and learn.c */
+    /* links of ops.c, pieces.c and learn.c */
     struct acs_known *follower; /* what was queued behind it the last time; NULL: not known */
-    acs_node *root;             /* the node of fragments that begin with it; NULL: none */
+    acs_piece *piece;           /* a piece that has it, the one with which it began a replay last; NULL: none */
     /* what is compared first */
     const void *function;
     const acs_site *site;
@@ -30,9 +30,10 @@ typedef struct acs_known {
     uint32_t width;             /* the x of its grid, then */
     uint32_t kind;              /* acs_kernel_kind */
     bool launch;                /* the program launched a kernel: it is no copy or fill */
-    bool used;                  /* a piece has it: its arguments stay */
+    uint8_t seen;               /* fragments that had it, of passes that were learnt from; 2 at most */
+    uint32_t seen_in;           /* the latest of them */
     uint32_t tag;               /* acs_known_op_tag */
-    uint32_t refs;              /* nodes */
+    uint32_t refs;              /* of pieces; as long as there are any, its arguments stay */
     struct acs_known *same;     /* next one with the same place in the index */
     acs_record *op;             /* owned; with the segments, arguments and width above */
 } acs_known;
@@ -52,7 +53,7 @@ bool acs_known_op_has_values(const acs_known *known, const acs_record *op);
 bool acs_known_op_has_values_of(const acs_known *known, const acs_launch_params *params);
 /* Copy its arguments; arg_bytes is as long as the known op's. */
 void acs_known_op_copy_args(const acs_known *known, const acs_launch_params *params, unsigned char *arg_bytes);
-/* Take an equal op's arguments and width as its own: `used` is not set. */
+/* Take an equal op's arguments and width as its own: no piece has it. */
 void acs_known_op_take_values(acs_known *known, const acs_record *op);
 /* Prefetch what a comparison with it reads. */
 static inline void acs_known_op_fetch(const acs_known *known)

@@ -1,13 +1,12 @@
 /*
- * Fragments, learnt from passes (repeat.h). A pass is taken apart into its strands, and these into fragments: they end
+ * Pieces, learnt from passes (repeat.h). A pass is taken apart into its strands, and these into fragments: they end
  * where the pass waited for an op of the strand, or queued an op that no replay may pass, and where they would be too
- * long. The second time that a fragment is seen, it gets a piece. Called by match.c and repeat.c under the lock; never
- * queues anything.
+ * long. For each fragment there is a piece in the end that covers its ops, of those that were queued before. Called by
+ * match.c and repeat.c under the lock; never queues anything.
  */
 #include "repeats/repeat_internal.h"
 
 #include "window/regions.h"
-#include "window/replay.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +99,7 @@ static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
 {
     for (uint32_t s = 0; s < repeat->strand_count; s++) {
         acs_strand *strand = &repeat->strands[s];
-        if (strand->replay && op - strand->number < strand->place - strand->replay->from)
+        if (strand->replay && op - strand->number < strand->replay->count)
             return strand;
         for (uint32_t i = 0; i < TUNE_REPEAT_LATEST; i++)
             if (op - strand->latest[i].first < strand->latest[i].count)
@@ -134,141 +133,6 @@ static void strands_free(acs_repeat *repeat)
     free(repeat->strands);
     repeat->strands = NULL;
     repeat->strand_count = 0;
-}
-
-/* Make room for more segments of a strand's footprint. */
-static bool footprint_grow(acs_strand *strand, uint32_t more)
-{
-    acs_segment *grown = realloc(strand->segments, (strand->segment_count + (size_t)more + 1) * sizeof *grown);
-    strand->segments = grown ? grown : strand->segments;
-    return grown != NULL;
-}
-
-static void footprint_add(acs_strand *strand, const acs_record *op)
-{
-    memcpy(strand->segments + strand->segment_count, op->segments, op->segment_count * sizeof *op->segments);
-    strand->segment_count += op->segment_count;
-}
-
-static void footprint_end(acs_strand *strand)
-{
-    strand->segment_count = acs_footprint_join(strand->segments, strand->segment_count, &strand->first, &strand->last);
-}
-
-/* A segment and its strand. */
-typedef struct owned {
-    const acs_segment *segment;
-    acs_strand *strand;
-} owned;
-
-/* List the segments of all strands by address. A strand with others than bytes has no ranges. NULL: no memory. */
-static owned *list_owned(acs_repeat *repeat, size_t *count)
-{
-    *count = 0;
-    for (uint32_t s = 0; s < repeat->strand_count; s++)
-        *count += repeat->strands[s].segment_count;
-    owned *all = malloc((*count + 1) * sizeof *all);
-    size_t used = 0;
-    for (uint32_t s = 0; all && s < repeat->strand_count; s++) {
-        acs_strand *strand = &repeat->strands[s];
-        strand->range_count = 0;
-        for (uint32_t i = 0; i < strand->segment_count; i++) {
-            all[used++] = (owned){&strand->segments[i], strand};
-            if (!acs_segment_has_bytes(&strand->segments[i]))
-                strand->range_count = TUNE_REPEAT_RANGES + 1;
-        }
-    }
-    return all;
-}
-
-static int by_base(const void *left, const void *right)
-{
-    const acs_segment *a = ((const owned *)left)->segment, *b = ((const owned *)right)->segment;
-    return a->base < b->base ? -1 : a->base > b->base;
-}
-
-/* Add a segment to its strand's ranges: to the last one, or as a new one. */
-static void range_add(acs_strand *strand, const acs_segment *s, bool joins)
-{
-    if (strand->range_count > TUNE_REPEAT_RANGES || (!joins && strand->range_count++ == TUNE_REPEAT_RANGES))
-        return;
-    acs_segment *range = &strand->ranges[strand->range_count - 1];
-    const uint64_t end = acs_segment_end(s);
-    if (!joins) {
-        *range = *s;
-        range->rows = 1;
-        range->pitch_bytes = 0;
-        range->row_bytes = 0;
-    }
-    range->access |= s->access;
-    range->row_bytes = end - range->base > range->row_bytes ? end - range->base : range->row_bytes;
-}
-
-/* Up to where segments reach: those of one strand, and those of all others. */
-typedef struct reach {
-    const acs_strand *strand;
-    uint64_t end, others;
-} reach;
-
-static void reach_add(reach *r, const owned *o)
-{
-    const uint64_t end = acs_segment_end(o->segment);
-    if (o->strand != r->strand && end > r->end) {
-        r->others = r->end;
-        r->strand = o->strand;
-    } else if (o->strand != r->strand) {
-        r->others = end > r->others ? end : r->others;
-    }
-    r->end = end > r->end ? end : r->end;
-}
-
-/*
- * Find the ranges of all strands. A range goes on while only its strand has segments; a segment that overlaps another
- * strand's, since both only read, is a range of its own. False: no memory.
- */
-static bool find_ranges(acs_repeat *repeat)
-{
-    size_t count;
-    owned *all = list_owned(repeat, &count);
-    reach r = {NULL, 0, 0};
-    bool before_alone = false;
-    if (!all)
-        return false;
-    qsort(all, count, sizeof *all, by_base);
-    for (size_t i = 0; i < count; i++) {
-        if (!acs_segment_has_bytes(all[i].segment))
-            continue;
-        const uint64_t others = all[i].strand == r.strand ? r.others : r.end;
-        const bool alone = all[i].segment->base < others ||
-                           (i + 1 < count && all[i + 1].strand != all[i].strand &&
-                            all[i + 1].segment->base < acs_segment_end(all[i].segment));
-        range_add(all[i].strand, all[i].segment,
-                  !alone && !before_alone && i > 0 && all[i - 1].strand == all[i].strand);
-        before_alone = alone;
-        reach_add(&r, &all[i]);
-    }
-    for (uint32_t s = 0; s < repeat->strand_count; s++)
-        if (repeat->strands[s].range_count > TUNE_REPEAT_RANGES)
-            repeat->strands[s].range_count = 0;
-    free(all);
-    return true;
-}
-
-/* Find the footprints of all strands. False: no memory. */
-static bool find_footprints(acs_repeat *repeat, acs_known *const *list)
-{
-    uint32_t *segments = calloc(repeat->strand_count, sizeof *segments);
-    bool found = segments != NULL;
-    for (uint32_t i = 0; found && i < repeat->known_count; i++)
-        segments[list[i]->strand] += list[i]->op->segment_count;
-    for (uint32_t s = 0; found && s < repeat->strand_count; s++)
-        found = footprint_grow(&repeat->strands[s], segments[s]);
-    for (uint32_t i = 0; found && i < repeat->known_count; i++)
-        footprint_add(&repeat->strands[list[i]->strand], list[i]->op);
-    for (uint32_t s = 0; found && s < repeat->strand_count; s++)
-        footprint_end(&repeat->strands[s]);
-    free(segments);
-    return found && find_ranges(repeat);
 }
 
 /*
@@ -331,7 +195,7 @@ static bool find_strands(acs_repeat *repeat)
     found = repeat->strands != NULL;
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
         repeat->strands[s] = (acs_strand){.repeat = repeat, .first = UINT64_MAX};
-    found = found && find_footprints(repeat, list);
+    found = found && acs_footprints_find(repeat, list);
     for (uint32_t i = 0; !found && list && i < repeat->known_count; i++)
         list[i]->strand = ACS_STRAND_NONE;
     if (!found)
@@ -346,17 +210,14 @@ static bool join_strand(acs_repeat *repeat, acs_known *known)
     acs_strand *only = NULL;
     for (uint32_t s = 0; s < repeat->strand_count; s++) {
         acs_strand *strand = &repeat->strands[s];
-        if (!acs_segments_conflict(strand->segments, strand->segment_count, known->op->segments,
-                                   known->op->segment_count))
+        if (!acs_footprint_conflicts(strand, known->op))
             continue;
         if (only)
             return false;
         only = strand;
     }
-    if (!only || !footprint_grow(only, known->op->segment_count))
+    if (!only || !acs_footprint_add(only, known->op))
         return false;
-    footprint_add(only, known->op);
-    footprint_end(only);
     known->strand = (uint32_t)(only - repeat->strands);
     return true;
 }
@@ -373,33 +234,75 @@ static bool complete_strands(acs_repeat *repeat)
             return find_strands(repeat);
         joined = true;
     }
-    return !joined || find_ranges(repeat);
+    return !joined || acs_footprints_find_ranges(repeat);
 }
 
 /* ------------------------------------------------------------------------------------------------------- fragments */
 
-/* A strand's ops in the pass. */
+/* Ops that a strand queued from one cut to the next. */
 typedef struct sequence {
-    acs_known **ops;
+    acs_known *ops[ACS_REPLAY_OPS];
     uint32_t count;
 } sequence;
 
-/* A fragment was seen. Returns whether it had been seen before. */
-static bool see(acs_repeat *repeat, sequence s, uint32_t times)
+/* How many of the piece's ops the sequence has. */
+static uint32_t common(const acs_piece *piece, const sequence *s)
 {
-    acs_node *node = acs_node_get(repeat, s.ops, s.count);
-    if (!node)
+    uint32_t count = 0;
+    for (uint32_t at = 0; at < piece->shape->ops; at++)
+        count += acs_sequence_place(s->ops, s->count, 0, piece->ops[at]) < s->count;
+    return count;
+}
+
+/*
+ * Let a piece cover the sequence, too, if it does not become so long that most of it is left out. False: it would be.
+ */
+static bool extend(acs_repeat *repeat, acs_piece *piece, const sequence *s, uint32_t most)
+{
+    acs_known *joined[ACS_REPLAY_OPS];
+    const uint32_t least = s->count < piece->least ? s->count : piece->least;
+    const uint32_t longest = least * TUNE_REPEAT_UNUSED < most ? least * TUNE_REPEAT_UNUSED : most;
+    const uint32_t count = acs_sequences_join(piece->ops, piece->shape->ops, s->ops, s->count, joined, longest);
+    if (!count || !acs_piece_make(repeat, joined, count, least))
         return false;
-    const bool known = node->seen > 0;
-    node->seen += times;
-    if (node->seen < 2 || node->own || acs_node_activate(repeat, node))
-        return known;
-    node->seen = 0; /* too large: two halves take its place */
-    if (s.count > 1) {
-        (void)see(repeat, (sequence){s.ops, s.count / 2}, 2);
-        (void)see(repeat, (sequence){s.ops + s.count / 2, s.count - s.count / 2}, 2);
+    acs_piece_drop(repeat, piece);
+    return true;
+}
+
+/* The piece that has most of the sequence's ops; NULL: none has any. *covers: it has all, in their order. */
+static acs_piece *nearest(acs_repeat *repeat, const sequence *s, bool *covers)
+{
+    acs_piece *piece, *best = NULL;
+    uint32_t most = 0;
+    *covers = false;
+    LL_FOREACH (repeat->pieces, piece) {
+        if (piece->ops[0]->strand != s->ops[0]->strand)
+            continue;
+        *covers = acs_sequence_covers(piece->ops, piece->shape->ops, s->ops, s->count);
+        if (*covers)
+            return piece;
+        const uint32_t ops = common(piece, s);
+        best = ops > most ? piece : best;
+        most = ops > most ? ops : most;
     }
-    return known;
+    return best;
+}
+
+/* See that a piece covers the sequence; if it is too large for one, one for each half. */
+static void cover(acs_repeat *repeat, const sequence *s, uint32_t most)
+{
+    bool covers;
+    acs_piece *piece = nearest(repeat, s, &covers);
+    if (covers || (piece && extend(repeat, piece, s, most)) || acs_piece_make(repeat, s->ops, s->count, s->count))
+        return;
+    sequence half = {.count = s->count / 2};
+    if (!half.count)
+        return;
+    memcpy(half.ops, s->ops, half.count * sizeof *half.ops);
+    cover(repeat, &half, most);
+    half.count = s->count - half.count;
+    memcpy(half.ops, s->ops + s->count - half.count, half.count * sizeof *half.ops);
+    cover(repeat, &half, most);
 }
 
 /* Set `cut` of the ops of the trace behind which their strands' fragments end. */
@@ -418,19 +321,47 @@ static void place_cuts(acs_repeat *repeat, acs_pass_trace *trace, uint32_t *late
     }
 }
 
-/* Learn from one strand's ops, whose places in the trace are listed. */
-static bool learn_strand(acs_repeat *repeat, const acs_pass_trace *trace, const uint32_t *at, uint32_t count,
-                         uint32_t most)
+/* A strand's ops in the trace, by their places. */
+typedef struct strand_ops {
+    const acs_pass_trace *trace;
+    const uint32_t *at;
+    uint32_t count, most; /* most ops of a fragment */
+} strand_ops;
+
+/* Where the fragment ends that begins with the strand's op `first`. */
+static uint32_t fragment_end(const strand_ops *o, uint32_t first)
 {
-    acs_known *ops[ACS_REPLAY_OPS];
+    uint32_t end = first;
+    do
+        end++;
+    while (end < o->count && end - first < o->most && !o->trace->ops[o->at[end - 1]].cut &&
+           o->at[end] - o->at[first] < TUNE_REPEAT_SPAN);
+    return end;
+}
+
+static void count_seen(acs_repeat *repeat, const strand_ops *o)
+{
+    for (uint32_t i = 0, end = 0; i < o->count; repeat->fragments++)
+        for (end = fragment_end(o, i); i < end; i++) {
+            acs_known *op = o->trace->ops[o->at[i]].op;
+            op->seen += op->seen < 2 && (op->seen == 0 || op->seen_in != repeat->fragments);
+            op->seen_in = repeat->fragments;
+        }
+}
+
+/* Learn from ops that came in another fragment before. Returns whether there are any. */
+static bool learn_strand(acs_repeat *repeat, const strand_ops *o)
+{
     bool recurred = false;
-    for (uint32_t first = 0, end = 0; first < count; first = end) {
-        do {
-            ops[end - first] = trace->ops[at[end]].op;
-            end++;
-        } while (end < count && end - first < most && !trace->ops[at[end - 1]].cut &&
-                 at[end] - at[first] < TUNE_REPEAT_SPAN);
-        recurred |= see(repeat, (sequence){ops, end - first}, 1);
+    count_seen(repeat, o);
+    for (uint32_t i = 0, end = 0; i < o->count;) {
+        sequence s = {.count = 0};
+        for (end = fragment_end(o, i); i < end; i++)
+            if (o->trace->ops[o->at[i]].op->seen > 1)
+                s.ops[s.count++] = o->trace->ops[o->at[i]].op;
+        if (s.count)
+            cover(repeat, &s, o->most);
+        recurred |= s.count > 0;
     }
     return recurred;
 }
@@ -455,7 +386,7 @@ static bool learn(acs_repeat *repeat, uint32_t most)
         for (uint32_t i = 0; i < trace->count; i++)
             at[first[trace->ops[i].op->strand]++] = i;
         for (uint32_t s = 0, from = 0; s < repeat->strand_count; from = first[s++])
-            recurred |= learn_strand(repeat, trace, at + from, first[s] - from, most);
+            recurred |= learn_strand(repeat, &(strand_ops){trace, at + from, first[s] - from, most});
     }
     free(first);
     free(at);
@@ -463,30 +394,39 @@ static bool learn(acs_repeat *repeat, uint32_t most)
     return recurred;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- passes */
-
-static bool all_free(const acs_repeat *repeat)
+static void find_longest(acs_repeat *repeat)
 {
     acs_piece *piece;
-    LL_FOREACH (repeat->pieces, piece)
-        for (uint32_t i = 0; i < piece->made; i++)
-            if (!acs_replay_is_free(piece->replays[i]))
-                return false;
-    return true;
+    LL_FOREACH (repeat->pieces, piece) {
+        if (piece->ops[0]->strand == ACS_STRAND_NONE)
+            continue;
+        acs_strand *strand = &repeat->strands[piece->ops[0]->strand];
+        strand->longest = piece->shape->ops > strand->longest ? piece->shape->ops : strand->longest;
+    }
 }
+
+/* ---------------------------------------------------------------------------------------------------------- passes */
 
 static bool is_full(const acs_repeat *repeat, uint32_t part)
 {
-    return repeat->known_count >= TUNE_REPEAT_OPS / part || repeat->node_count >= TUNE_REPEAT_NODES / part;
+    return repeat->known_count >= TUNE_REPEAT_OPS / part || repeat->place_count >= TUNE_REPEAT_PLACES / part;
 }
 
-/* Make room: forget what did not recur, and all if that is not enough. */
+static void drop_pieces(acs_repeat *repeat)
+{
+    while (repeat->pieces)
+        acs_piece_drop(repeat, repeat->pieces);
+}
+
+/* Make room: forget what did not recur, and all if that is not enough. What is in use goes later. */
 static void forget_some(acs_repeat *repeat)
 {
-    acs_nodes_forget(repeat, false);
-    if (is_full(repeat, 2) && all_free(repeat))
-        acs_nodes_forget(repeat, true);
     acs_known_drop(repeat, false);
+    if (is_full(repeat, 2)) {
+        drop_pieces(repeat);
+        acs_pieces_sweep(repeat);
+        acs_known_drop(repeat, false);
+    }
     repeat->trace[0].count = repeat->trace[1].count = 0;
 }
 
@@ -494,7 +434,7 @@ void acs_repeat_pass_begin(acs_repeat *repeat, acs_op before)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     repeat->last = NULL;
-    repeat->turns = repeat->missed = repeat->cuts = 0;
+    repeat->turns = repeat->missed = repeat->splits = 0;
     trace->count = 0;
     trace->before = before;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
@@ -503,11 +443,12 @@ void acs_repeat_pass_begin(acs_repeat *repeat, acs_op before)
 
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 {
-    if (repeat->missed || repeat->cuts) {
+    if (repeat->missed || repeat->splits) {
         if (!learns(repeat)) {
             repeat->rested++;
         } else {
             const bool recurs = learn(repeat, most);
+            find_longest(repeat);
             const uint64_t longer = 2 * repeat->rests + 1;
             repeat->rests = recurs || repeat->passes < TUNE_REPEAT_TRIES ? 0
                             : longer > TUNE_REPEAT_RESTS_MOST           ? TUNE_REPEAT_RESTS_MOST
@@ -516,13 +457,15 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
         }
     }
     repeat->passes++;
+    acs_pieces_sweep(repeat);
     if (is_full(repeat, 1))
         forget_some(repeat);
 }
 
 void acs_repeat_destroy(acs_repeat *repeat)
 {
-    acs_nodes_forget(repeat, true);
+    drop_pieces(repeat);
+    acs_pieces_sweep(repeat);
     acs_known_drop(repeat, true);
     strands_free(repeat);
     for (int i = 0; i < 2; i++)

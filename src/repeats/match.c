@@ -12,6 +12,7 @@
 #include "api/wait.h"
 
 #include <string.h>
+#include <utlist.h>
 
 /* What may become part of a replay: a launch without a record yet, or an op with one. */
 typedef struct entering {
@@ -43,14 +44,6 @@ static acs_known *find(const entering *e)
     return known;
 }
 
-/* The op is not as in most replays of the piece. */
-static void differs(acs_piece *piece, uint32_t at)
-{
-    const uint64_t bit = (uint64_t)1 << at % 64;
-    piece->varies[at / 64] |= bit;
-    piece->changes_ns += piece->told[at / 64] & bit ? 0 : TUNE_COST_SET_FIXED_NS;
-}
-
 /* The op has arguments or a width of its own. */
 static void add_values(const entering *e, acs_replay *replay, const acs_known *known, uint32_t at)
 {
@@ -70,10 +63,9 @@ static acs_op add(const entering *e, acs_strand *strand, const acs_known *known)
     const bool same = e->record ? acs_known_op_has_values(known, e->record) : acs_known_op_has_values_of(known, e->params);
     if (!same) {
         add_values(e, replay, known, at);
-        differs(strand->piece, at);
+        acs_strand_differs(strand, at);
     }
-    acs_replay_add(replay, at, !same);
-    return acs_replay_number(replay, at);
+    return acs_replay_add(replay, at, !same);
 }
 
 /* The ops that come next, if all goes as the last time, are needed soon: one of them is known already. */
@@ -96,52 +88,82 @@ static acs_op seal_behind_unknown(acs_context *context)
     return sealed;
 }
 
-/* The first place of the op in the piece from `place` on; as many as it has places: there is none. */
 static uint32_t place_in(const acs_piece *piece, uint32_t place, const acs_known *known)
 {
-    while (place < piece->shape->ops && piece->ops[place] != known)
-        place++;
-    return place;
+    return acs_sequence_place(piece->ops, piece->shape->ops, place, known);
 }
 
-/* Go on with the open fragment. False: the op is not the next one, and none behind it that `skips` lets it be. */
-static bool go_on(acs_strand *strand, const acs_known *known, bool skips)
+static bool begins_a_piece(const acs_known *known)
 {
-    acs_node *next = strand->node ? acs_node_child(strand->node, known) : NULL;
-    if (next && next->piece && acs_strand_advance(strand, next))
-        return true;
-    if (strand->node && !skips)
-        return false;
-    const uint32_t at = place_in(strand->piece, strand->place, known);
-    if (at == strand->piece->shape->ops)
-        return false;
-    for (uint32_t left_out = strand->place; left_out < at; left_out++)
-        differs(strand->piece, left_out);
-    acs_strand_skip(strand, at);
-    return true;
+    return known->piece && known->piece->ops[0] == known;
+}
+
+/* Where a piece has the op behind all ops of the open replay; as many as it has places: nowhere. */
+static uint32_t place_behind(const acs_piece *piece, const acs_strand *strand, const acs_known *known)
+{
+    uint32_t place = 0;
+    for (uint32_t at = 0; at < strand->piece->shape->ops; at++) {
+        if (!acs_replay_has(strand->replay, at))
+            continue;
+        place = place_in(piece, place, strand->piece->ops[at]);
+        if (place++ == piece->shape->ops)
+            return piece->shape->ops;
+    }
+    return place_in(piece, place, known);
+}
+
+/* Move the open replay to a piece with its ops and this one. */
+static bool move(acs_strand *strand, const acs_known *known, uint32_t *place)
+{
+    acs_piece *piece;
+    LL_FOREACH (strand->repeat->pieces, piece) {
+        *place = piece->ops[0]->strand == known->strand ? place_behind(piece, strand, known) : piece->shape->ops;
+        if (*place < piece->shape->ops && acs_strand_move(strand, piece, *place))
+            return true;
+    }
+    return false;
 }
 
 /*
- * Join the fragment that the strand has open, or begin one, or take up the one that was left. False: the op is part of
- * none, or there is no room (e->room).
+ * Go on with the open replay; if its piece does not have the op behind the others, with another piece. A piece that the
+ * op begins is rather begun than ops left out.
  */
-static bool join(acs_context *context, entering *e, acs_strand *strand, const acs_known *known)
+static bool go_on(acs_strand *strand, const acs_known *known)
 {
-    const bool begins = known->root && known->root->piece;
-    if (strand->replay && go_on(strand, known, !begins))
-        return true;
-    const acs_op sealed = acs_strand_seal(context, strand);
-    e->sealed = sealed ? sealed : e->sealed;
-    if (begins)
-        return acs_strand_open(context, strand, known->root, &e->room);
-    const uint32_t place = strand->left ? place_in(strand->left, strand->left_place, known) : 0;
-    return strand->left && place < strand->left->shape->ops && acs_strand_resume(context, strand, place, &e->room);
+    uint32_t place = place_in(strand->piece, strand->place, known);
+    if (place != strand->place && begins_a_piece(known))
+        return false;
+    if (place == strand->piece->shape->ops && !move(strand, known, &place))
+        return false;
+    if (strand->began && strand->began->piece != strand->piece)
+        strand->began->piece = strand->piece;
+    acs_strand_go_on(strand, place);
+    return true;
 }
 
-/* Whether nothing can follow the latest op. */
-static bool is_over(const acs_strand *strand)
+/* The piece with which a replay begins at the op, or goes on with what the one before left. NULL: no piece has the op. */
+static acs_piece *piece_for(const acs_strand *strand, const acs_known *known, uint32_t *place)
 {
-    return strand->node ? strand->node->followed == 0 : strand->place == strand->piece->shape->ops;
+    if (!begins_a_piece(known) && strand->piece) {
+        *place = place_in(strand->piece, strand->place, known);
+        if (*place < strand->piece->shape->ops)
+            return strand->piece;
+    }
+    *place = known->piece ? place_in(known->piece, 0, known) : 0;
+    return known->piece;
+}
+
+/* Join the replay that the strand has open, or begin one. False: no piece has the op, or there is no room (e->room). */
+static bool join(acs_context *context, entering *e, acs_strand *strand, const acs_known *known)
+{
+    uint32_t place;
+    if (strand->replay && go_on(strand, known))
+        return true;
+    const acs_op sealed = acs_strand_seal(context, strand);
+    acs_piece *piece = piece_for(strand, known, &place);
+    e->sealed = sealed ? sealed : e->sealed;
+    e->repeat->splits += sealed && piece && place;
+    return piece && acs_strand_open(context, strand, piece, place, &e->room);
 }
 
 /* Under the lock. */
@@ -163,7 +185,7 @@ static void enter(acs_context *context, entering *e)
     e->op = add(e, strand, known);
     acs_repeat_queued(repeat, known);
     fetch_next(known);
-    if (!is_over(strand))
+    if (strand->place < strand->piece->shape->ops)
         return;
     sealed = acs_strand_seal(context, strand);
     e->sealed = sealed ? sealed : e->sealed;

@@ -1,40 +1,21 @@
 /*
  * Open replays: from the first op of a fragment, with which the replay is queued, until it is sealed. Called by match.c
  * and repeat.c under the lock. Never waits.
- *
- * Which fragment it is shows with its last op. Until then it is taken for the one that was replayed last, and filled in
- * as such. If it turns out to be another one, the ops so far move to a replay of that.
  */
 #include "repeats/repeat_internal.h"
 
 #include "api/threads.h"
-#include "window/regions.h"
 
 #include <string.h>
 #include <utlist.h>
 
 /* ------------------------------------------------------------------------------------------------------- conflicts */
 
-/* Whether the op may conflict with one of the strand. */
-static bool conflicts(const acs_strand *strand, const acs_record *op)
-{
-    bool near = op->any;
-    for (uint32_t i = 0; i < op->segment_count && !near; i++) {
-        const acs_segment *s = &op->segments[i];
-        near = !acs_segment_has_bytes(s) || (s->base <= strand->last && acs_segment_end(s) > strand->first);
-    }
-    return near && (op->any || acs_segments_conflict(strand->segments, strand->segment_count, op->segments,
-                                                     op->segment_count));
-}
-
 void acs_strand_cut(acs_strand *strand)
 {
-    acs_repeat *repeat = strand->repeat;
-    const acs_pass_trace *trace = &repeat->trace[repeat->passes % 2];
-    if (!strand->traced)
-        return;
-    trace->ops[strand->traced - 1].cut = true;
-    repeat->cuts += strand->replay && strand->node && !strand->node->seen;
+    const acs_pass_trace *trace = &strand->repeat->trace[strand->repeat->passes % 2];
+    if (strand->traced)
+        trace->ops[strand->traced - 1].cut = true;
 }
 
 acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts)
@@ -42,7 +23,7 @@ acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts)
     acs_op sealed = 0;
     acs_strand *strand, *next;
     DL_FOREACH_SAFE2 (context->repeats->open_strands, strand, next, open_next) {
-        if (op && !conflicts(strand, op))
+        if (op && !acs_footprint_conflicts(strand, op))
             continue;
         if (cuts)
             acs_strand_cut(strand);
@@ -81,56 +62,32 @@ static void tell_varies(acs_piece *piece, acs_replay *replay)
     replay->version = piece->version;
 }
 
-/* The next fragment that begins so is taken for this one. */
-static void expect_again(const acs_strand *strand)
+void acs_strand_differs(acs_strand *strand, uint32_t place)
 {
-    for (acs_node *on = strand->node; on; on = on->parent)
-        on->piece = strand->piece;
+    acs_piece *piece = strand->piece;
+    const uint64_t bit = (uint64_t)1 << place % 64;
+    piece->varies[place / 64] |= bit;
+    piece->changes_ns += piece->told[place / 64] & bit ? 0 : TUNE_COST_SET_FIXED_NS;
 }
 
-/* The fragment turns out to be of another piece: take its ops over. False: that has no free replay. */
-static bool change_piece(acs_strand *strand, acs_piece *piece)
+/* Ops before this place are left out. */
+static void leave_out(acs_strand *strand, uint32_t place)
 {
-    acs_replay *replay = acs_piece_replay(piece), *old = strand->replay;
-    if (!replay)
-        return false;
-    acs_replay_begin(replay, 0, strand->number);
-    acs_replay_take_over(replay, old);
-    for (uint32_t word = 0; word < ACS_REPLAY_WORDS; word++)
-        piece->varies[word] |= replay->differs[word];
-    acs_replay_give_back(old);
-    strand->piece = piece;
-    strand->replay = replay;
-    return true;
-}
-
-/*
- * The fragment ends here, and the replay is to be of the piece that ends here, too: ops that are left out have to be
- * switched off. A beginning that is used the second time gets a piece, for the next time.
- */
-static void end_piece(acs_strand *strand)
-{
-    acs_node *node = strand->node;
-    if (!node || strand->piece == node->own)
-        return;
-    if (node->own)
-        (void)change_piece(strand, node->own);
-    else if (++node->seen >= 2)
-        (void)acs_node_activate(strand->repeat, node);
+    while (strand->place < place)
+        acs_strand_differs(strand, strand->place++);
 }
 
 acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
 {
     if (!strand->replay)
         return 0;
-    end_piece(strand);
     acs_replay *replay = strand->replay;
-    ACS_ASSERT(replay->count > 0 && strand->place <= strand->span + replay->from); /* RPT-2 */
-    expect_again(strand);
+    const uint32_t place = strand->place;
+    ACS_ASSERT(replay->count > 0 && replay->count <= strand->span); /* RPT-2 */
+    leave_out(strand, replay->shape->ops);
+    strand->place = place; /* the next replay may go on here */
     tell_varies(strand->piece, replay);
-    strand->latest[strand->sealed++ % TUNE_REPEAT_LATEST] = (acs_numbers){strand->number, strand->place - replay->from};
-    strand->left = strand->piece;
-    strand->left_place = strand->place;
+    strand->latest[strand->sealed++ % TUNE_REPEAT_LATEST] = (acs_numbers){strand->number, replay->count};
     strand->replay = NULL;
     DL_DELETE2(context->repeats->open_strands, strand, open_prev, open_next);
     acs_core_replay_sealed(&context->core, strand->record, replay);
@@ -181,11 +138,10 @@ static acs_op queue_record(acs_context *context, acs_record *record, const acs_s
     return number;
 }
 
-/* Begin a replay of the piece, whose number is that of the op at `from`, with `span` numbers. */
-static bool open_piece(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t from, uint32_t span,
-                       bool *room)
+bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool *room)
 {
     acs_repeats *all = context->repeats;
+    const uint32_t span = strand->longest > piece->shape->ops ? strand->longest : piece->shape->ops;
     acs_replay *replay = acs_piece_replay(piece);
     acs_record *record = replay ? acs_record_acquire(context->records) : NULL;
     *room = !replay && piece->made < TUNE_REPEAT_REPLAYS;
@@ -193,45 +149,48 @@ static bool open_piece(acs_context *context, acs_strand *strand, acs_piece *piec
         return false;
     if (all->open > 1)
         seal_other_passes(context, strand);
-    const acs_op number = queue_record(context, record, strand, replay->ops[from].site, span, room);
+    const acs_op number = queue_record(context, record, strand, piece->records[place]->site, span, room);
     if (!number)
         return false;
-    acs_replay_begin(replay, from, number);
+    acs_replay_begin(replay, number);
     all->numbered += span;
+    strand->began = piece->ops[place];
     strand->piece = piece;
+    strand->place = place + 1;
     strand->replay = replay;
     strand->record = record;
     strand->number = number;
     strand->span = span;
-    strand->place = from + 1;
     DL_APPEND2(all->open_strands, strand, open_prev, open_next);
     return true;
 }
 
-bool acs_strand_open(acs_context *context, acs_strand *strand, acs_node *root, bool *room)
+void acs_strand_go_on(acs_strand *strand, uint32_t place)
 {
-    strand->node = root;
-    return open_piece(context, strand, root->piece, 0, root->longest, room);
+    leave_out(strand, place);
+    strand->place++;
 }
 
-bool acs_strand_resume(acs_context *context, acs_strand *strand, uint32_t place, bool *room)
+bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place)
 {
-    strand->node = NULL;
-    return open_piece(context, strand, strand->left, place, strand->left->shape->ops - place, room);
-}
-
-bool acs_strand_advance(acs_strand *strand, acs_node *node)
-{
-    if (strand->piece->shape->ops < node->depth || strand->piece->ops[node->depth - 1] != node->op)
-        if (!change_piece(strand, node->piece))
-            return false;
-    strand->node = node;
-    strand->place = node->depth;
+    const acs_piece *before = strand->piece;
+    acs_replay *old = strand->replay, *replay = piece->shape->ops <= strand->span ? acs_piece_replay(piece) : NULL;
+    if (!replay)
+        return false;
+    acs_replay_begin(replay, strand->number);
+    strand->piece = piece;
+    strand->replay = replay;
+    strand->place = 0;
+    for (uint32_t at = 0; at < before->shape->ops; at++) {
+        if (!acs_replay_has(old, at))
+            continue;
+        const uint32_t to = acs_sequence_place(piece->ops, place, strand->place, before->ops[at]);
+        ACS_ASSERT(to < place);
+        acs_strand_go_on(strand, to);
+        acs_replay_add_from(replay, to, old, at);
+        if (acs_replay_differs(replay, to))
+            acs_strand_differs(strand, to);
+    }
+    acs_replay_give_back(old);
     return true;
-}
-
-void acs_strand_skip(acs_strand *strand, uint32_t place)
-{
-    strand->node = NULL;
-    strand->place = place + 1;
 }

@@ -60,7 +60,7 @@ acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op)
         known = known->same;
     if (!known)
         return add(repeat, op);
-    if (!known->used)
+    if (!known->refs)
         acs_known_op_take_values(known, op);
     return known;
 }
@@ -70,6 +70,8 @@ static void forget_followers(acs_repeat *repeat)
     for (uint32_t i = 0; i <= repeat->index_mask; i++)
         for (acs_known *known = repeat->index[i]; known; known = known->same)
             known->follower = NULL;
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        repeat->strands[s].began = NULL;
     repeat->first = repeat->last = NULL;
 }
 

@@ -1,7 +1,8 @@
 /*
  * Shared by the files of this folder, each of which uses those before it: thread_pass.c, ops.c (ops that passes queued),
- * strands.c (which of them are independent), fragments.c (sequences that recur), open.c (replays until they are
- * sealed), learn.c (fragments from passes), match.c (ops enter replays), repeat.c (passes and waits).
+ * strands.c (which of them are independent), footprints.c (what each strand touches), sequences.c (joins sequences of
+ * ops), pieces.c (sequences that are replayed), open.c (replays until they are sealed), learn.c (pieces from passes),
+ * match.c (ops enter replays), repeat.c (passes and waits).
  */
 #ifndef ACS_REPEAT_INTERNAL_H
 #define ACS_REPEAT_INTERNAL_H
@@ -15,29 +16,17 @@
 
 #define ACS_STRAND_NONE UINT32_MAX
 
-typedef struct acs_piece acs_piece;
-
-/* Beginnings of fragments are a tree: a node has one more op than its parent. */
-struct acs_node {
-    acs_node *parent, *child, *sibling;
-    acs_known *op;
-    acs_piece *own;      /* of the fragment that ends here; NULL: there is none */
-    acs_piece *piece;    /* of a fragment that begins so, the one that was replayed last; NULL: there is none */
-    uint32_t depth;      /* ops so far */
-    uint32_t longest;    /* of a root: most ops of its fragments with pieces */
-    uint32_t followed;   /* children with a piece */
-    uint32_t seen;       /* times that a pass had a fragment that ends here; 0: none ends here */
-};
-
-/* A fragment that is replayed. */
+/*
+ * Ops of one strand, in an order in which passes queue them. A replay of the piece leaves out what a pass does not queue.
+ */
 struct acs_piece {
-    acs_piece *next;           /* of all */
-    acs_node *node;            /* where it ends */
+    acs_piece *next;           /* of all, or of those that were replaced */
     acs_replay_shape *shape;
     acs_known **ops;           /* by place */
     const acs_record **records; /* the shape's list of them */
-    uint64_t varies[ACS_REPLAY_WORDS]; /* ops that differed from the shape's in a replay */
+    uint64_t varies[ACS_REPLAY_WORDS]; /* ops that differed from the shape's in a replay, or were left out */
     uint64_t told[ACS_REPLAY_WORDS];   /* the same, as replays are told, since `version` */
+    uint32_t least;            /* least ops of the fragments that it was made for */
     uint32_t version;          /* 0: no replay was sealed yet */
     uint64_t changes_ns;       /* what changes of ops have cost of which replays were not told */
     uint32_t made;             /* replays made so far */
@@ -69,14 +58,12 @@ typedef struct acs_strand {
     uint32_t traced;           /* where its latest op is in the trace, and one more; 0: nowhere */
     acs_numbers latest[TUNE_REPEAT_LATEST]; /* ring: replays sealed last */
     uint32_t sealed;
-    /* where the fragment before was left */
-    acs_piece *left;           /* NULL: nowhere */
-    uint32_t left_place;
+    uint32_t longest;          /* most ops of a piece */
+    acs_known *began;          /* the op that began the latest replay; NULL: none, or it is forgotten */
+    acs_piece *piece;          /* of the latest replay, open or sealed; NULL: none */
+    uint32_t place;            /* behind its last op */
     /* the unsealed replay (RPT-2) */
     acs_replay *replay;        /* of `piece`; NULL: none is open */
-    acs_piece *piece;          /* a fragment with these ops so far */
-    acs_node *node;            /* its ops so far; NULL: it does not have all ops of the piece up to here */
-    uint32_t place;            /* behind its last op */
     acs_record *record;
     acs_op number;
     uint32_t span;
@@ -107,16 +94,17 @@ struct acs_repeat {
     acs_known **index;         /* by tag; index_mask + 1 elements */
     uint32_t index_mask, known_count;
     acs_known *first;          /* what the pass before began with */
-    /* fragments */
-    uint32_t node_count;
     acs_piece *pieces;
+    acs_piece *replaced;       /* they go when their replays have ended */
+    uint32_t place_count;      /* ops of all pieces, of replaced ones too */
+    uint32_t fragments;        /* number of the fragment that was looked at last, modulo 2^32 */
     acs_strand *strands;
     uint32_t strand_count;
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
     uint32_t turns;            /* ops queued, of any kind */
     uint32_t missed;           /* kernels that went the usual way */
-    uint32_t cuts;             /* replays that were sealed before their fragment's end */
+    uint32_t splits;           /* replays that had to be sealed since no piece has their ops and the next one */
     uint64_t rests;            /* passes from which nothing is learnt, since nothing recurred in those before */
     uint64_t rested;
     acs_pass_trace trace[2];   /* of this pass and the one before */
@@ -149,33 +137,56 @@ acs_repeat *acs_thread_pass_in(const acs_context *context);
 acs_known *acs_known_first(const acs_repeat *repeat, uint32_t tag);
 /* The op, added if it is new. If no piece has it, it gets the op's arguments. NULL: no memory, or there are too many. */
 acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op);
-/* Drop all ops that no node refers to; or all. */
+/* Drop all ops that no piece has; or all. */
 void acs_known_drop(acs_repeat *repeat, bool all);
 
 /* strands.c: number the strands of these ops, from 0, as ops[i]->strand. False: no memory. */
 bool acs_strands_find(acs_known *const *ops, uint32_t count, uint32_t *strands);
 
-/* fragments.c */
-/* The child with this op; NULL: none. */
-acs_node *acs_node_child(const acs_node *node, const acs_known *op);
-/* The node at which a fragment of these ops ends, made if it is new. NULL: no memory, or there are TUNE_REPEAT_NODES. */
-acs_node *acs_node_get(acs_repeat *repeat, acs_known *const *ops, uint32_t count);
-/* Make the fragment's piece. False: no memory, or it has too many edges or segments. */
-bool acs_node_activate(acs_repeat *repeat, acs_node *node);
+/* footprints.c */
+/* Find the footprints of new strands from their ops, which are all known ops. False: no memory. */
+bool acs_footprints_find(acs_repeat *repeat, acs_known *const *ops);
+/* Find the ranges by which the window sees the strands. False: no memory. */
+bool acs_footprints_find_ranges(acs_repeat *repeat);
+/* Add the footprint of an op to its strand's. False: no memory. */
+bool acs_footprint_add(acs_strand *strand, const acs_record *op);
+/* Whether the op may conflict with one of the strand. */
+bool acs_footprint_conflicts(const acs_strand *strand, const acs_record *op);
+
+/* sequences.c */
+/* The first place of the op from `place` on; `count`: there is none. */
+uint32_t acs_sequence_place(acs_known *const *ops, uint32_t count, uint32_t place, const acs_known *op);
+/* Whether the first sequence has all ops of the other one, in its order. */
+bool acs_sequence_covers(acs_known *const *ops, uint32_t count, acs_known *const *other, uint32_t other_count);
+/*
+ * The shortest sequence that covers both; each has at most ACS_REPLAY_OPS ops. @return its length; 0: it would have more
+ * than `most` ops, or no memory.
+ */
+uint32_t acs_sequences_join(acs_known *const *a, uint32_t a_count, acs_known *const *b, uint32_t b_count,
+                            acs_known **joined, uint32_t most);
+
+/* pieces.c */
+/* Make a piece of these ops. NULL: no memory, or it has too many edges or segments, or there are too many pieces. */
+acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t count, uint32_t least);
+/* No replay of the piece begins from now on. */
+void acs_piece_drop(acs_repeat *repeat, acs_piece *piece);
 /* A replay of the piece that is free now, or a new one; NULL: all are under way, or no memory. */
 acs_replay *acs_piece_replay(acs_piece *piece);
-/* Forget fragments without pieces; or all, whose replays have ended. */
-void acs_nodes_forget(acs_repeat *repeat, bool all);
+/* Free pieces that were dropped, if their replays have ended. */
+void acs_pieces_sweep(acs_repeat *repeat);
 
 /* open.c */
-/* Begin a replay with the op of this root. False: it cannot begin; *room: a wait would not help. */
-bool acs_strand_open(acs_context *context, acs_strand *strand, acs_node *root, bool *room);
-/* Begin a replay with what is left of the fragment that the strand left, from this place on. */
-bool acs_strand_resume(acs_context *context, acs_strand *strand, uint32_t place, bool *room);
-/* The next op of the strand's fragment is that of `node`. False: no replay is free for it, and it stays as it is. */
-bool acs_strand_advance(acs_strand *strand, acs_node *node);
-/* Leave out the ops before this place. */
-void acs_strand_skip(acs_strand *strand, uint32_t place);
+/* Begin a replay with the op at this place of the piece. False: it cannot begin; *room: a wait would not help. */
+bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool *room);
+/*
+ * Move the open replay to another piece, which has its ops at places up to `place`. False: that piece has no free replay,
+ * or more ops than the replay has numbers.
+ */
+bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place);
+/* Go on with the op at this place; those before it are left out. */
+void acs_strand_go_on(acs_strand *strand, uint32_t place);
+/* The op at this place is not as in most replays. */
+void acs_strand_differs(acs_strand *strand, uint32_t place);
 /* Push the replay. @return its number, for waking the core; 0: none was open. */
 acs_op acs_strand_seal(acs_context *context, acs_strand *strand);
 /* Seal those that the op may conflict with; NULL: all. `cuts`: their fragments should end there. */

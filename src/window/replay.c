@@ -173,24 +173,24 @@ void acs_replay_destroy(acs_replay *r)
     free(r);
 }
 
-void acs_replay_begin(acs_replay *r, uint32_t from, acs_op first)
+void acs_replay_begin(acs_replay *r, acs_op first)
 {
-    r->from = from;
     r->first = first;
     r->count = r->end_count = r->ends_told = 0;
+    memset(r->all, 0, sizeof r->all);
     memset(r->on, 0, sizeof r->on);
     memset(r->differs, 0, sizeof r->differs);
     atomic_store_explicit(&r->busy, true, memory_order_relaxed); /* given away by the push */
 }
 
-void acs_replay_take_over(acs_replay *r, const acs_replay *from)
+void acs_replay_add_from(acs_replay *r, uint32_t at, const acs_replay *from, uint32_t from_at)
 {
-    ACS_ASSERT(from->count <= r->shape->ops && r->shape->arg_at[from->count] == from->shape->arg_at[from->count]);
-    r->count = from->count;
-    memcpy(r->on, from->on, sizeof r->on);
-    memcpy(r->differs, from->differs, sizeof r->differs);
-    memcpy(r->width, from->width, r->count * sizeof *r->width);
-    memcpy(r->args, from->args, r->shape->arg_at[r->count]);
+    const bool differs = acs_replay_differs(from, from_at);
+    (void)acs_replay_add(r, at, differs);
+    if (!differs)
+        return;
+    r->width[at] = from->width[from_at];
+    memcpy(r->args + r->shape->arg_at[at], acs_replay_args(from, from_at), r->shape->op[at]->arg_bytes_used);
 }
 
 acs_record *acs_replay_op(acs_replay *r, uint32_t at)

@@ -10,7 +10,7 @@
  * Mostly an op has the arguments and the grid that it had in an earlier replay. So those of the shape's ops are kept
  * once, and a replay has room for what differs. The thread that makes the replay writes nothing else about its ops.
  *
- * RPL-1  op `at` has the number first + at - from, so numbers of ops that are left out stay unused.
+ * RPL-1  a replay's ops are numbered in their order, from `first` on.
  * RPL-2  an op ends as its replay does, except for those in `ends`. The core books these before the replay ends.
  */
 #ifndef ACS_REPLAY_H
@@ -44,8 +44,9 @@ typedef struct acs_replay_end {
 
 typedef struct acs_replay {
     const acs_replay_shape *shape;
-    acs_op first;       /* number of the op at `from` */
-    uint64_t on[ACS_REPLAY_WORDS]; /* by place: the op is part of the replay */
+    acs_op first;       /* number of its first op */
+    uint64_t all[ACS_REPLAY_WORDS]; /* by place: the op is part of the replay */
+    uint64_t on[ACS_REPLAY_WORDS]; /* by place: the same, without those that were taken out */
     uint64_t differs[ACS_REPLAY_WORDS]; /* by place: it has arguments and a width of its own, not the shape's */
     uint32_t *width;    /* by place; the x of the grid, of those that differ */
     unsigned char *args; /* as the shape's arg_at says; of those that differ */
@@ -56,8 +57,7 @@ typedef struct acs_replay {
      */
     uint64_t varies[ACS_REPLAY_WORDS];
     uint32_t version;
-    uint32_t from;      /* first place of its numbers */
-    uint32_t count;     /* ops that are on */
+    uint32_t count;     /* its ops */
     acs_replay_end *ends; /* room for an element for each place */
     uint32_t end_count; /* written by the thread that has the replay's action */
     uint32_t ends_told; /* of them, those that later ops know of; the core's */
@@ -72,9 +72,13 @@ static inline bool acs_replay_differs(const acs_replay *r, uint32_t at)
 {
     return r->differs[at / 64] >> at % 64 & 1;
 }
+/* The number of its op at this place. */
 static inline acs_op acs_replay_number(const acs_replay *r, uint32_t at)
 {
-    return r->first + at - r->from; /* RPL-1 */
+    acs_op number = r->first; /* RPL-1 */
+    for (uint32_t word = 0; word < at / 64; word++)
+        number += (acs_op)__builtin_popcountll(r->all[word]);
+    return number + (acs_op)__builtin_popcountll(r->all[at / 64] & (((uint64_t)1 << at % 64) - 1));
 }
 static inline uint32_t acs_replay_width(const acs_replay *r, uint32_t at)
 {
@@ -104,17 +108,18 @@ void acs_replay_shape_destroy(acs_replay_shape *shape);
 acs_replay *acs_replay_create(const acs_replay_shape *shape);
 /* It is free. NULL is allowed. */
 void acs_replay_destroy(acs_replay *r);
-/* Begin to fill a free replay: its ops are numbered from that at `from` on. */
-void acs_replay_begin(acs_replay *r, uint32_t from, acs_op first);
-/* The op at `at` is part of it. `differs`: its width and arguments were written. */
-static inline void acs_replay_add(acs_replay *r, uint32_t at, bool differs)
+/* Begin to fill a free replay. */
+void acs_replay_begin(acs_replay *r, acs_op first);
+/* Add the op at `at`, behind all others. `differs`: its width and arguments were written. @return its number. */
+static inline acs_op acs_replay_add(acs_replay *r, uint32_t at, bool differs)
 {
+    r->all[at / 64] |= (uint64_t)1 << at % 64;
     r->on[at / 64] |= (uint64_t)1 << at % 64;
     r->differs[at / 64] |= (uint64_t)differs << at % 64;
-    r->count++;
+    return r->first + r->count++;
 }
-/* Take over all ops of a replay whose shape begins in the same way, up to where it has ops, without a gap. */
-void acs_replay_take_over(acs_replay *r, const acs_replay *from);
+/* Add the op that another replay has at `from_at`. */
+void acs_replay_add_from(acs_replay *r, uint32_t at, const acs_replay *from, uint32_t from_at);
 
 /* An op does not run: take it out. */
 void acs_replay_take_out(acs_replay *r, const acs_replay_end *end);

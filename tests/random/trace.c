@@ -12,7 +12,7 @@ static const char *kind_name(const acs_record *op)
 {
     static const char *const names[ACS_KIND_COUNT] = {
         "kernel",   "memcpy",  "memset",       "host function", "call",  "free",
-        "callback", "observe", "after_stream", "stream_after",  "join"};
+        "callback", "observe", "after_stream", "stream_after", "replay", "join"};
     return names[op->kind];
 }
 

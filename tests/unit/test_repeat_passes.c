@@ -183,6 +183,35 @@ static void what_recurs_beside_the_list_is_learnt(void **state)
     assert_int_equal(pass(context, 10, &other), OPS);
 }
 
+/* The same kernel without a footprint, or as one that may touch any memory: all else is equal. */
+static uint64_t pass_of_one(acs_context *context, uint32_t any)
+{
+    static uint64_t cell;
+    uint64_t *to = &cell, number = 1;
+    const acs_arg args[] = {{.value = &to, .size = sizeof to}, {.value = &to, .size = sizeof to}, {.value = &to, .size = sizeof to},
+                            {.value = &number, .size = sizeof number}};
+    const acs_launch_params launched = {.size = sizeof launched, .kernel = &g_mix, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                        .args = {args, 4}, .uses = {.any = any}};
+    const uint64_t before = replayed(context);
+    assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
+    for (int i = 0; i < 4; i++)
+        assert_true(acs_launch(context, &launched) > 0);
+    assert_int_equal(acs_repeat_end(context), ACS_OK);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    return replayed(context) - before;
+}
+
+static void what_may_touch_any_memory_never_recurs(void **state)
+{
+    acs_context *context = *state;
+    uint64_t last = 0;
+    for (int i = 0; i < 4; i++)
+        last = pass_of_one(context, 0);
+    assert_int_equal(last, 4);
+    assert_int_equal(pass_of_one(context, 1), 0);
+    assert_int_equal(pass_of_one(context, 0), 4);
+}
+
 /* Two fields are written in turn: passes of either kind recur. */
 static void passes_of_two_kinds_in_turn_are_learnt(void **state)
 {
@@ -496,6 +525,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_kernel_that_differs_goes_by_itself, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(kernels_may_be_left_out, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_recurs_beside_the_list_is_learnt, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(what_may_touch_any_memory_never_recurs, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(passes_of_two_kinds_in_turn_are_learnt, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(waits_inside_a_pass_end, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(chains_recur_in_any_order, open_one, close_quietly),

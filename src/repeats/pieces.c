@@ -1,0 +1,96 @@
+/*
+ * Pieces: sequences of ops of one strand of which replays are made. Called by match.c, open.c and learn.c under the lock.
+ * Decides nothing.
+ */
+#include "repeats/repeat_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+acs_replay *acs_piece_replay(acs_piece *piece)
+{
+    for (uint32_t i = 0; i < piece->made; i++)
+        if (acs_replay_is_free(piece->replays[i]))
+            return piece->replays[i];
+    acs_replay *made = piece->made < TUNE_REPEAT_REPLAYS ? acs_replay_create(piece->shape) : NULL;
+    if (made)
+        piece->replays[piece->made++] = made;
+    return made;
+}
+
+static void piece_destroy(acs_piece *piece)
+{
+    for (uint32_t i = 0; i < piece->made; i++)
+        acs_replay_destroy(piece->replays[i]);
+    acs_replay_shape_destroy(piece->shape);
+    free(piece->records);
+    free(piece->ops);
+    free(piece);
+}
+
+static bool fill_piece(acs_piece *piece, acs_known *const *ops, uint32_t count)
+{
+    piece->ops = malloc(count * sizeof *piece->ops);
+    piece->records = malloc(count * sizeof *piece->records);
+    if (!piece->ops || !piece->records)
+        return false;
+    memcpy(piece->ops, ops, count * sizeof *ops);
+    for (uint32_t at = 0; at < count; at++)
+        piece->records[at] = ops[at]->op;
+    piece->shape = acs_replay_shape_create(piece->records, count);
+    return piece->shape && (piece->shape->segment_count <= TUNE_REPEAT_SEGMENTS || count == 1);
+}
+
+acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t count, uint32_t least)
+{
+    acs_piece *piece = repeat->place_count + count <= TUNE_REPEAT_PLACES ? calloc(1, sizeof *piece) : NULL;
+    if (!piece)
+        return NULL;
+    if (!fill_piece(piece, ops, count)) {
+        piece_destroy(piece);
+        return NULL;
+    }
+    for (uint32_t at = count; at-- > 0;) {
+        ops[at]->refs++;
+        ops[at]->piece = piece;
+    }
+    piece->least = least;
+    LL_PREPEND(repeat->pieces, piece);
+    repeat->place_count += count;
+    return piece;
+}
+
+void acs_piece_drop(acs_repeat *repeat, acs_piece *piece)
+{
+    LL_DELETE(repeat->pieces, piece);
+    LL_PREPEND(repeat->replaced, piece);
+    for (uint32_t at = 0; at < piece->shape->ops; at++)
+        if (piece->ops[at]->piece == piece)
+            piece->ops[at]->piece = NULL;
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        if (repeat->strands[s].piece == piece)
+            repeat->strands[s].piece = NULL;
+}
+
+static bool is_free(const acs_piece *piece)
+{
+    for (uint32_t i = 0; i < piece->made; i++)
+        if (!acs_replay_is_free(piece->replays[i]))
+            return false;
+    return true;
+}
+
+void acs_pieces_sweep(acs_repeat *repeat)
+{
+    acs_piece *piece, *next;
+    LL_FOREACH_SAFE (repeat->replaced, piece, next) {
+        if (!is_free(piece))
+            continue;
+        LL_DELETE(repeat->replaced, piece);
+        repeat->place_count -= piece->shape->ops;
+        for (uint32_t at = 0; at < piece->shape->ops; at++)
+            piece->ops[at]->refs--;
+        piece_destroy(piece);
+    }
+}
