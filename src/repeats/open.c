@@ -174,7 +174,9 @@ void acs_strand_go_on(acs_strand *strand, uint32_t place)
 bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place)
 {
     const acs_piece *before = strand->piece;
-    acs_replay *old = strand->replay, *replay = piece->shape->ops <= strand->span ? acs_piece_replay(piece) : NULL;
+    acs_replay *old = strand->replay, *replay = NULL;
+    if (piece->shape->ops <= strand->span)
+        replay = acs_piece_replay(piece);
     if (!replay)
         return false;
     acs_replay_begin(replay, strand->number);

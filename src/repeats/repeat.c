@@ -115,10 +115,15 @@ static void count_open(acs_context *context, bool opens)
     acs_repeats *all = context->repeats;
     if (!all->most) /* nothing can be replayed, so nothing is learnt */
         return;
-    if (opens && all->open++ == 0)
+    if (opens && all->open++ == 0) {
+        acs_fifo_widen(context->core.fifo, true);
         acs_context_add_mode(context, ACS_MODE_REPEATS);
-    if (!opens && --all->open == 0) /* relaxed: a thread in a pass sees the mode that it has set */
+    }
+    if (!opens && --all->open == 0) {
+        acs_fifo_widen(context->core.fifo, false);
+        /* relaxed: a thread in a pass sees the mode that it has set */
         atomic_fetch_and_explicit(&context->modes, ~ACS_MODE_REPEATS, memory_order_relaxed);
+    }
 }
 
 acs_status acs_repeat_begin(acs_context *context, uint64_t key)

@@ -43,7 +43,7 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
         acs_slots_expect_long_ops(&core->slots);
     }
     if (status == ACS_OK)
-        status = acs_fifo_create((uint32_t)options->fifo, &core->fifo);
+        status = acs_fifo_create_wide((uint32_t)options->fifo, TUNE_REPEAT_NUMBERS, &core->fifo);
     core->batcher = core->in_order ? NULL : config->batcher;
     if (status == ACS_OK && core->batcher)
         status = core->batcher->open(core);

@@ -31,6 +31,8 @@ struct acs_fifo {
     struct cell *cells;
     uint64_t mask;
     uint64_t first; /* ticket of op 1; not 0 only in tests */
+    uint64_t narrow; /* capacity while it is not wide; mask + 1 while it is */
+    _Atomic uint64_t capacity; /* most tickets that are taken and not popped */
     /* producers */
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t tail; /* next ticket */
     /* consumer */
@@ -39,11 +41,12 @@ struct acs_fifo {
 
 enum { CAPACITY_MIN = 2, CAPACITY_MAX = 1 << 30 }; /* with one cell "full" and "free" would be the same turn */
 
-acs_status acs_fifo_create_at(uint32_t capacity, uint64_t first_ticket, acs_fifo **fifo)
+acs_status acs_fifo_create_at(uint32_t capacity, uint32_t most, uint64_t first_ticket, acs_fifo **fifo)
 {
-    if (capacity > CAPACITY_MAX)
+    if (capacity > CAPACITY_MAX || most > CAPACITY_MAX)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "FIFO capacity %u is larger than %d", capacity, CAPACITY_MAX);
-    uint64_t cells = acs_round_up_pow2(capacity < CAPACITY_MIN ? CAPACITY_MIN : capacity);
+    const uint64_t narrow = acs_round_up_pow2(capacity < CAPACITY_MIN ? CAPACITY_MIN : capacity);
+    const uint64_t wide = acs_round_up_pow2(most), cells = wide > narrow ? wide : narrow;
 
     acs_fifo *f = aligned_alloc(ACS_CACHE_LINE, sizeof *f);
     struct cell *ring = calloc(cells, sizeof *ring);
@@ -55,6 +58,8 @@ acs_status acs_fifo_create_at(uint32_t capacity, uint64_t first_ticket, acs_fifo
     f->cells = ring;
     f->mask = cells - 1;
     f->first = first_ticket;
+    f->narrow = narrow;
+    atomic_init(&f->capacity, narrow);
     /* Each cell is free for the one ticket of the first lap that maps to it. */
     for (uint64_t i = 0; i < cells; i++)
         atomic_init(&ring[(first_ticket + i) & f->mask].turn, first_ticket + i);
@@ -66,7 +71,18 @@ acs_status acs_fifo_create_at(uint32_t capacity, uint64_t first_ticket, acs_fifo
 
 acs_status acs_fifo_create(uint32_t capacity, acs_fifo **fifo)
 {
-    return acs_fifo_create_at(capacity, 0, fifo);
+    return acs_fifo_create_at(capacity, capacity, 0, fifo);
+}
+
+acs_status acs_fifo_create_wide(uint32_t capacity, uint32_t most, acs_fifo **fifo)
+{
+    return acs_fifo_create_at(capacity, most, 0, fifo);
+}
+
+void acs_fifo_widen(acs_fifo *fifo, bool wide)
+{
+    /* relaxed: any capacity is right at any time */
+    atomic_store_explicit(&fifo->capacity, wide ? fifo->mask + 1 : fifo->narrow, memory_order_relaxed);
 }
 
 void acs_fifo_destroy(acs_fifo *fifo)
@@ -85,15 +101,20 @@ static void fill_cell(acs_fifo *fifo, uint64_t ticket, acs_record *record)
     atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
 }
 
-/* Take `count` tickets in a row. Cells become free in order, so the last cell decides. False: it is still in use. */
+/*
+ * Take `count` tickets in a row, if the ticket one capacity before the last of them was popped. Tickets are popped in
+ * order, so the cells of all are free then. False: it was not.
+ */
 static bool take_tickets(acs_fifo *fifo, uint64_t count, uint64_t *first)
 {
+    const uint64_t lap = fifo->mask + 1;
+    const uint64_t capacity = atomic_load_explicit(&fifo->capacity, memory_order_relaxed); /* relaxed: see widen */
     /* relaxed: a stale ticket fails the exchange below and is read again */
     uint64_t ticket = atomic_load_explicit(&fifo->tail, memory_order_relaxed);
     for (;;) {
-        const uint64_t last = ticket + count - 1;
-        const struct cell *cell = &fifo->cells[last & fifo->mask];
-        int64_t lead = (int64_t)(atomic_load_explicit(&cell->turn, memory_order_acquire) - last); /* B */
+        const uint64_t before = ticket + count - 1 - capacity;
+        const struct cell *cell = &fifo->cells[before & fifo->mask];
+        int64_t lead = (int64_t)(atomic_load_explicit(&cell->turn, memory_order_acquire) - (before + lap)); /* B */
         if (lead < 0)
             return false;
         if (lead > 0) {

@@ -5,7 +5,7 @@
  * several in a row (acs_record_span).
  *
  * FIFO-1  the turn of ticket t's cell is t while the cell is free for it and t + 1 once it holds the record. The pop
- *         makes it t + capacity, which means free for the ticket one lap later. Of a record with several tickets only
+ *         makes it t + cells, which means free for the ticket one lap later. Of a record with several tickets only
  *         the first one's cell holds it; the pop frees the cells of all.
  */
 #ifndef ACS_FIFO_H
@@ -18,6 +18,13 @@ typedef struct acs_fifo acs_fifo;
 
 /* `capacity` is rounded up to a power of two. ACS_ERR_ARGUMENT (too large), ACS_ERR_MEMORY: *fifo is untouched. */
 acs_status acs_fifo_create(uint32_t capacity, acs_fifo **fifo);
+/* The same, for a FIFO that acs_fifo_widen lets hold `most` numbers. */
+acs_status acs_fifo_create_wide(uint32_t capacity, uint32_t most, acs_fifo **fifo);
+/*
+ * Any thread. As long as it is wide, the capacity is `most`: records with spans leave gaps in the numbers, so there are
+ * fewer records than numbers. Threads inside a push may still go by the capacity before.
+ */
+void acs_fifo_widen(acs_fifo *fifo, bool wide);
 void acs_fifo_destroy(acs_fifo *fifo);
 /* Any thread; never blocks. Returns the record's sequence number; 0: the FIFO is full, and nothing has changed. */
 acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record);

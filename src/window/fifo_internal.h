@@ -7,6 +7,6 @@
 
 #include "window/fifo.h"
 
-acs_status acs_fifo_create_at(uint32_t capacity, uint64_t first_ticket, acs_fifo **fifo);
+acs_status acs_fifo_create_at(uint32_t capacity, uint32_t most, uint64_t first_ticket, acs_fifo **fifo);
 
 #endif

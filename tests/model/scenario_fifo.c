@@ -20,7 +20,7 @@ static acs_lock *g_lock;
 
 static void setup_at(uint32_t capacity, uint64_t first)
 {
-    (void)acs_fifo_create_at(capacity, first, &g_fifo);
+    (void)acs_fifo_create_at(capacity, capacity, first, &g_fifo);
     g_records = calloc(RECORDS, sizeof *g_records);
     g_popped = calloc(RECORDS, sizeof *g_popped);
     g_popped_count = calloc(1, sizeof *g_popped_count);

@@ -100,7 +100,7 @@ static void run(uint64_t first_ticket)
     acs_fifo *fifo;
     struct producer *producers = calloc(PRODUCERS, sizeof *producers);
     assert_non_null(producers);
-    assert_int_equal(acs_fifo_create_at(CAPACITY, first_ticket, &fifo), ACS_OK);
+    assert_int_equal(acs_fifo_create_at(CAPACITY, CAPACITY, first_ticket, &fifo), ACS_OK);
 
     for (uint64_t i = 0; i < PRODUCERS; i++) {
         producers[i].fifo = fifo;

@@ -19,12 +19,12 @@ static int setup(void **state)
 
 static int setup_near_wrap(void **state)
 {
-    return acs_fifo_create_at(CAPACITY, UINT64_MAX - 5, (acs_fifo **)state) != ACS_OK;
+    return acs_fifo_create_at(CAPACITY, CAPACITY, UINT64_MAX - 5, (acs_fifo **)state) != ACS_OK;
 }
 
 static int setup_near_32_bits(void **state)
 {
-    return acs_fifo_create_at(CAPACITY, UINT32_MAX - 5, (acs_fifo **)state) != ACS_OK;
+    return acs_fifo_create_at(CAPACITY, CAPACITY, UINT32_MAX - 5, (acs_fifo **)state) != ACS_OK;
 }
 
 static int teardown(void **state)
