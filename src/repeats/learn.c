@@ -254,17 +254,32 @@ static uint32_t common(const acs_piece *piece, const sequence *s)
     return count;
 }
 
+/* Of the joined ops those vary that vary in the piece, or are in one sequence only. */
+static void set_varies(acs_piece *to, const acs_joined *joined, const acs_piece *from)
+{
+    for (uint32_t at = 0; at < to->shape->ops; at++) {
+        const uint32_t a = joined[at].a;
+        const bool one = a == ACS_REPLAY_OPS || joined[at].b == ACS_REPLAY_OPS;
+        to->varies[at / 64] |= (uint64_t)(one || (from->varies[a / 64] >> a % 64 & 1)) << at % 64;
+    }
+}
+
 /*
  * Let a piece cover the sequence, too, if it does not become so long that most of it is left out. False: it would be.
  */
 static bool extend(acs_repeat *repeat, acs_piece *piece, const sequence *s, uint32_t most)
 {
-    acs_known *joined[ACS_REPLAY_OPS];
+    acs_joined joined[ACS_REPLAY_OPS];
+    acs_known *ops[ACS_REPLAY_OPS];
     const uint32_t least = s->count < piece->least ? s->count : piece->least;
     const uint32_t longest = least * TUNE_REPEAT_UNUSED < most ? least * TUNE_REPEAT_UNUSED : most;
     const uint32_t count = acs_sequences_join(piece->ops, piece->shape->ops, s->ops, s->count, joined, longest);
-    if (!count || !acs_piece_make(repeat, joined, count, least))
+    for (uint32_t at = 0; at < count; at++)
+        ops[at] = joined[at].op;
+    acs_piece *extended = count ? acs_piece_make(repeat, ops, count, least) : NULL;
+    if (!extended)
         return false;
+    set_varies(extended, joined, piece);
     acs_piece_drop(repeat, piece);
     return true;
 }

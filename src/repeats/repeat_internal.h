@@ -158,12 +158,17 @@ bool acs_footprint_conflicts(const acs_strand *strand, const acs_record *op);
 uint32_t acs_sequence_place(acs_known *const *ops, uint32_t count, uint32_t place, const acs_known *op);
 /* Whether the first sequence has all ops of the other one, in its order. */
 bool acs_sequence_covers(acs_known *const *ops, uint32_t count, acs_known *const *other, uint32_t other_count);
+/* An op of two sequences that were joined: its place in each, or ACS_REPLAY_OPS. */
+typedef struct acs_joined {
+    acs_known *op;
+    uint16_t a, b;
+} acs_joined;
 /*
  * The shortest sequence that covers both; each has at most ACS_REPLAY_OPS ops. @return its length; 0: it would have more
  * than `most` ops, or no memory.
  */
 uint32_t acs_sequences_join(acs_known *const *a, uint32_t a_count, acs_known *const *b, uint32_t b_count,
-                            acs_known **joined, uint32_t most);
+                            acs_joined *joined, uint32_t most);
 
 /* pieces.c */
 /* Make a piece of these ops. NULL: no memory, or it has too many edges or segments, or there are too many pieces. */

@@ -46,7 +46,7 @@ static void fill(lengths *l, acs_known *const *a, uint32_t a_count, acs_known *c
 }
 
 uint32_t acs_sequences_join(acs_known *const *a, uint32_t a_count, acs_known *const *b, uint32_t b_count,
-                            acs_known **joined, uint32_t most)
+                            acs_joined *joined, uint32_t most)
 {
     ACS_ASSERT(a_count <= ACS_REPLAY_OPS && b_count <= ACS_REPLAY_OPS);
     lengths *l = malloc(sizeof *l);
@@ -55,14 +55,13 @@ uint32_t acs_sequences_join(acs_known *const *a, uint32_t a_count, acs_known *co
     fill(l, a, a_count, b, b_count);
     const uint32_t count = l->length[0][0] <= most ? l->length[0][0] : 0;
     for (uint32_t n = 0, i = 0, j = 0; n < count; n++) {
-        if (i < a_count && j < b_count && a[i] == b[j]) {
-            joined[n] = a[i++];
-            j++;
-        } else if (j == b_count || (i < a_count && l->length[i + 1][j] <= l->length[i][j + 1])) {
-            joined[n] = a[i++];
-        } else {
-            joined[n] = b[j++];
-        }
+        const bool both = i < a_count && j < b_count && a[i] == b[j];
+        const bool first = both || j == b_count || (i < a_count && l->length[i + 1][j] <= l->length[i][j + 1]);
+        joined[n] = (acs_joined){first ? a[i] : b[j], ACS_REPLAY_OPS, ACS_REPLAY_OPS};
+        if (first)
+            joined[n].a = (uint16_t)i++;
+        if (both || !first)
+            joined[n].b = (uint16_t)j++;
     }
     free(l);
     return count;
