@@ -19,7 +19,7 @@ static acs_pass_trace *trace_of(acs_repeat *repeat, uint64_t pass)
     return &repeat->trace[pass % 2];
 }
 
-static void trace_add(acs_repeat *repeat, acs_known *op)
+static void trace_add(acs_repeat *repeat, acs_known *op, acs_op number)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     if (trace->count == trace->room) {
@@ -30,19 +30,18 @@ static void trace_add(acs_repeat *repeat, acs_known *op)
         trace->ops = grown;
         trace->room = room;
     }
-    trace->ops[trace->count++] = (acs_traced){.op = op, .turn = repeat->turns};
+    trace->ops[trace->count++] = (acs_traced){.op = op, .number = number};
     if (op->strand != ACS_STRAND_NONE)
         repeat->strands[op->strand].traced = trace->count;
 }
 
-void acs_repeat_queued(acs_repeat *repeat, acs_known *op)
+void acs_repeat_queued(acs_repeat *repeat, acs_known *op, acs_op number)
 {
     acs_known **before = repeat->last ? &repeat->last->follower : &repeat->first;
     if (*before != op)
         *before = op;
     repeat->last = op;
-    trace_add(repeat, op);
-    repeat->turns++;
+    trace_add(repeat, op, number);
 }
 
 /* The latest op of the pass that the op conflicts with; NULL: none of the last TUNE_REPEAT_BACK. */
@@ -61,37 +60,29 @@ static bool learns(const acs_repeat *repeat)
     return repeat->rested == repeat->rests;
 }
 
-void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
+void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op, acs_op number)
 {
     const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any;
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     acs_known *known = fit && learns(repeat) ? acs_known_get(repeat, op) : NULL;
     repeat->missed += fit;
     if (known) {
-        acs_repeat_queued(repeat, known);
+        acs_repeat_queued(repeat, known, number);
         return;
     }
     if (!fit && learns(repeat) && trace->count)
         trace->ops[trace->count - 1].awaited = latest_before(repeat, op); /* no replay may pass the op */
     repeat->last = NULL;
-    repeat->turns++;
 }
 
-/* The op of a pass that has this number, if all ops of the pass were its own; NULL: none. */
+/* The op of a pass that has this number; NULL: none of the last TUNE_REPEAT_NUMBERS. */
 static acs_known *numbered(const acs_pass_trace *trace, acs_op op)
 {
-    uint32_t low = 0, high = trace->count;
-    const uint64_t turn = op - trace->before - 1;
-    if (op <= trace->before)
-        return NULL;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (trace->ops[middle].turn < turn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < trace->count && trace->ops[low].turn == turn ? trace->ops[low].op : NULL;
+    const uint32_t least = trace->count > TUNE_REPEAT_NUMBERS ? trace->count - TUNE_REPEAT_NUMBERS : 0;
+    for (uint32_t i = trace->count; i-- > least;)
+        if (trace->ops[i].number == op)
+            return trace->ops[i].op;
+    return NULL;
 }
 
 /* The strand whose replay has the number, open or sealed lately; NULL: none. */
@@ -108,7 +99,7 @@ static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
     return NULL;
 }
 
-acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op)
+void acs_repeat_waits(acs_repeat *repeat, acs_op op)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     acs_traced *last = trace->count ? &trace->ops[trace->count - 1] : NULL;
@@ -121,7 +112,6 @@ acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op)
         acs_known *awaited = numbered(trace, op);
         last->awaited = awaited ? awaited : numbered(trace_of(repeat, repeat->passes - 1), op);
     }
-    return strand;
 }
 
 /* --------------------------------------------------------------------------------------------------------- strands */
@@ -265,9 +255,10 @@ static void set_varies(acs_piece *to, const acs_joined *joined, const acs_piece 
 }
 
 /*
- * Let a piece cover the sequence, too, if it does not become so long that most of it is left out. False: it would be.
+ * Replace the piece by one that covers the sequence, too, if it does not become so long that most of it is left out.
+ * NULL: it would be.
  */
-static bool extend(acs_repeat *repeat, acs_piece *piece, const sequence *s, uint32_t most)
+static acs_piece *extend(acs_repeat *repeat, acs_piece *piece, const sequence *s, uint32_t most)
 {
     acs_joined joined[ACS_REPLAY_OPS];
     acs_known *ops[ACS_REPLAY_OPS];
@@ -278,38 +269,72 @@ static bool extend(acs_repeat *repeat, acs_piece *piece, const sequence *s, uint
         ops[at] = joined[at].op;
     acs_piece *extended = count ? acs_piece_make(repeat, ops, count, least) : NULL;
     if (!extended)
-        return false;
+        return NULL;
     set_varies(extended, joined, piece);
-    acs_piece_drop(repeat, piece);
-    return true;
+    acs_piece_drop(repeat, piece, extended);
+    return extended;
 }
 
-/* The piece that has most of the sequence's ops; NULL: none has any. *covers: it has all, in their order. */
-static acs_piece *nearest(acs_repeat *repeat, const sequence *s, bool *covers)
+/* The shortest piece that covers the sequence and fits it; NULL: there is none. */
+static acs_piece *covering(acs_repeat *repeat, const sequence *s)
+{
+    acs_piece *piece, *best = NULL;
+    LL_FOREACH (repeat->pieces, piece) {
+        const uint32_t ops = piece->shape->ops;
+        if (piece->ops[0]->strand == s->ops[0]->strand && ops <= s->count * TUNE_REPEAT_UNUSED &&
+            (!best || ops < best->shape->ops) && acs_sequence_covers(piece->ops, ops, s->ops, s->count))
+            best = piece;
+    }
+    return best;
+}
+
+/* The piece of the strand that has most of the sequence's ops; NULL: none has any. */
+static acs_piece *nearest(acs_repeat *repeat, const sequence *s)
 {
     acs_piece *piece, *best = NULL;
     uint32_t most = 0;
-    *covers = false;
     LL_FOREACH (repeat->pieces, piece) {
-        if (piece->ops[0]->strand != s->ops[0]->strand)
-            continue;
-        *covers = acs_sequence_covers(piece->ops, piece->shape->ops, s->ops, s->count);
-        if (*covers)
-            return piece;
-        const uint32_t ops = common(piece, s);
+        const uint32_t ops = piece->ops[0]->strand == s->ops[0]->strand ? common(piece, s) : 0;
         best = ops > most ? piece : best;
         most = ops > most ? ops : most;
     }
     return best;
 }
 
-/* See that a piece covers the sequence; if it is too large for one, one for each half. */
+/* Of the fragments that begin with the same op, the longest one of a pass decides which piece is begun. */
+static void begin_with(acs_repeat *repeat, const sequence *s, acs_piece *piece)
+{
+    acs_known *first = s->ops[0];
+    const uint32_t pass = (uint32_t)repeat->passes;
+    if (first->begun_pass == pass && first->begun_ops >= s->count)
+        return;
+    first->begun_pass = pass;
+    first->begun_ops = s->count;
+    first->piece = piece;
+}
+
+/* A piece that covers the sequence; if need be one is made. NULL: it is too large for one, or no memory. */
+static acs_piece *piece_for(acs_repeat *repeat, const sequence *s, uint32_t most)
+{
+    acs_piece *piece = covering(repeat, s), *made;
+    if (piece && !acs_piece_wastes(piece, s->count))
+        return piece;
+    if (piece)
+        piece->unused_ns = 0;
+    acs_piece *near = piece ? NULL : nearest(repeat, s);
+    made = near ? extend(repeat, near, s, most) : NULL;
+    made = made ? made : acs_piece_make(repeat, s->ops, s->count, s->count);
+    return made ? made : piece;
+}
+
+/* See that pieces cover the sequence: one, or if it is too large one for each half. */
 static void cover(acs_repeat *repeat, const sequence *s, uint32_t most)
 {
-    bool covers;
-    acs_piece *piece = nearest(repeat, s, &covers);
-    if (covers || (piece && extend(repeat, piece, s, most)) || acs_piece_make(repeat, s->ops, s->count, s->count))
+    acs_piece *piece = piece_for(repeat, s, most);
+    if (piece) {
+        begin_with(repeat, s, piece);
         return;
+    }
     sequence half = {.count = s->count / 2};
     if (!half.count)
         return;
@@ -430,7 +455,7 @@ static bool is_full(const acs_repeat *repeat, uint32_t part)
 static void drop_pieces(acs_repeat *repeat)
 {
     while (repeat->pieces)
-        acs_piece_drop(repeat, repeat->pieces);
+        acs_piece_drop(repeat, repeat->pieces, NULL);
 }
 
 /* Make room: forget what did not recur, and all if that is not enough. What is in use goes later. */
@@ -445,20 +470,19 @@ static void forget_some(acs_repeat *repeat)
     repeat->trace[0].count = repeat->trace[1].count = 0;
 }
 
-void acs_repeat_pass_begin(acs_repeat *repeat, acs_op before)
+void acs_repeat_pass_begin(acs_repeat *repeat)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     repeat->last = NULL;
-    repeat->turns = repeat->missed = repeat->splits = 0;
+    repeat->missed = repeat->misfits = 0;
     trace->count = 0;
-    trace->before = before;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
         repeat->strands[s].traced = 0;
 }
 
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 {
-    if (repeat->missed || repeat->splits) {
+    if (repeat->missed || repeat->misfits) {
         if (!learns(repeat)) {
             repeat->rested++;
         } else {

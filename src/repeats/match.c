@@ -93,11 +93,6 @@ static uint32_t place_in(const acs_piece *piece, uint32_t place, const acs_known
     return acs_sequence_place(piece->ops, piece->shape->ops, place, known);
 }
 
-static bool begins_a_piece(const acs_known *known)
-{
-    return known->piece && known->piece->ops[0] == known;
-}
-
 /* Where a piece has the op behind all ops of the open replay; as many as it has places: nowhere. */
 static uint32_t place_behind(const acs_piece *piece, const acs_strand *strand, const acs_known *known)
 {
@@ -124,15 +119,10 @@ static bool move(acs_strand *strand, const acs_known *known, uint32_t *place)
     return false;
 }
 
-/*
- * Go on with the open replay; if its piece does not have the op behind the others, with another piece. A piece that the
- * op begins is rather begun than ops left out.
- */
+/* Go on with the open replay; if its piece does not have the op behind the others, with another piece. */
 static bool go_on(acs_strand *strand, const acs_known *known)
 {
     uint32_t place = place_in(strand->piece, strand->place, known);
-    if (place != strand->place && begins_a_piece(known))
-        return false;
     if (place == strand->piece->shape->ops && !move(strand, known, &place))
         return false;
     if (strand->began && strand->began->piece != strand->piece)
@@ -141,29 +131,30 @@ static bool go_on(acs_strand *strand, const acs_known *known)
     return true;
 }
 
-/* The piece with which a replay begins at the op, or goes on with what the one before left. NULL: no piece has the op. */
-static acs_piece *piece_for(const acs_strand *strand, const acs_known *known, uint32_t *place)
+/*
+ * The place at which a replay of the op's piece begins: behind the replay before, if that was of the same piece, or else
+ * the first one.
+ */
+static uint32_t first_place(const acs_strand *strand, const acs_known *known)
 {
-    if (!begins_a_piece(known) && strand->piece) {
-        *place = place_in(strand->piece, strand->place, known);
-        if (*place < strand->piece->shape->ops)
-            return strand->piece;
-    }
-    *place = known->piece ? place_in(known->piece, 0, known) : 0;
-    return known->piece;
+    const acs_piece *piece = known->piece;
+    const bool again = piece == strand->piece && piece->ops[0] != known;
+    const uint32_t place = again ? place_in(piece, strand->place, known) : piece->shape->ops;
+    return place < piece->shape->ops ? place : place_in(piece, 0, known);
 }
 
 /* Join the replay that the strand has open, or begin one. False: no piece has the op, or there is no room (e->room). */
 static bool join(acs_context *context, entering *e, acs_strand *strand, const acs_known *known)
 {
-    uint32_t place;
     if (strand->replay && go_on(strand, known))
         return true;
     const acs_op sealed = acs_strand_seal(context, strand);
-    acs_piece *piece = piece_for(strand, known, &place);
     e->sealed = sealed ? sealed : e->sealed;
-    e->repeat->splits += sealed && piece && place;
-    return piece && acs_strand_open(context, strand, piece, place, &e->room);
+    if (!known->piece)
+        return false;
+    const uint32_t place = first_place(strand, known);
+    e->repeat->misfits += sealed && place;
+    return acs_strand_open(context, strand, known->piece, place, &e->room);
 }
 
 /* Under the lock. */
@@ -183,7 +174,7 @@ static void enter(acs_context *context, entering *e)
         return;
     e->room = true;
     e->op = add(e, strand, known);
-    acs_repeat_queued(repeat, known);
+    acs_repeat_queued(repeat, known, e->op);
     fetch_next(known);
     if (strand->place < strand->piece->shape->ops)
         return;
@@ -249,7 +240,7 @@ static void pass_by(acs_context *context, acs_repeat *repeat, const acs_record *
     all->numbered++; /* it is queued now */
     if (repeat) {
         all->unmatched += kernel;
-        acs_repeat_unmatched(repeat, op);
+        acs_repeat_unmatched(repeat, op, all->numbered);
     }
     pthread_mutex_unlock(&all->lock);
     wake(context, sealed);

@@ -84,6 +84,8 @@ acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
     acs_replay *replay = strand->replay;
     const uint32_t place = strand->place;
     ACS_ASSERT(replay->count > 0 && replay->count <= strand->span); /* RPT-2 */
+    strand->piece->unused_ns += (uint64_t)(replay->shape->ops - replay->count) * TUNE_COST_UNUSED_NS;
+    strand->repeat->misfits += acs_piece_wastes(strand->piece, replay->count);
     leave_out(strand, replay->shape->ops);
     strand->place = place; /* the next replay may go on here */
     tell_varies(strand->piece, replay);

@@ -53,7 +53,7 @@ acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t co
     }
     for (uint32_t at = count; at-- > 0;) {
         ops[at]->refs++;
-        ops[at]->piece = piece;
+        ops[at]->piece = ops[at]->piece ? ops[at]->piece : piece;
     }
     piece->least = least;
     LL_PREPEND(repeat->pieces, piece);
@@ -61,13 +61,13 @@ acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t co
     return piece;
 }
 
-void acs_piece_drop(acs_repeat *repeat, acs_piece *piece)
+void acs_piece_drop(acs_repeat *repeat, acs_piece *piece, acs_piece *instead)
 {
     LL_DELETE(repeat->pieces, piece);
     LL_PREPEND(repeat->replaced, piece);
     for (uint32_t at = 0; at < piece->shape->ops; at++)
         if (piece->ops[at]->piece == piece)
-            piece->ops[at]->piece = NULL;
+            piece->ops[at]->piece = instead;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
         if (repeat->strands[s].piece == piece)
             repeat->strands[s].piece = NULL;

@@ -8,6 +8,7 @@
 #include "api/threads.h"
 
 #include <stdlib.h>
+#include <utlist.h>
 
 /* Whether the calling thread is in a pass of any open context. The structs of closed contexts stay. */
 static bool in_pass(void)
@@ -62,20 +63,29 @@ void acs_repeats_close(acs_context *context)
 
 /* ----------------------------------------------------------------------------------------------------------- waits */
 
-void acs_repeats_flush(acs_context *context, acs_op up_to, bool waits)
+/* The strand with the unsealed replay that has this number; NULL: none has. */
+static acs_strand *open_with(const acs_repeats *all, acs_op op)
+{
+    acs_strand *strand;
+    DL_FOREACH2 (all->open_strands, strand, open_next)
+        if (op - strand->number < strand->span)
+            break;
+    return strand;
+}
+
+void acs_repeats_flush(acs_context *context, acs_op op, bool waits)
 {
     acs_repeats *all = context->repeats;
     acs_repeat *mine = waits ? acs_thread_pass_in(context) : NULL;
     acs_op sealed = 0;
     pthread_mutex_lock(&all->lock);
-    acs_strand *awaited = mine ? acs_repeat_waits(mine, up_to) : NULL;
+    if (mine)
+        acs_repeat_waits(mine, op);
+    acs_strand *awaited = op == UINT64_MAX ? NULL : open_with(all, op);
     if (awaited)
         sealed = acs_strand_seal(context, awaited);
-    while (all->open_strands && all->open_strands->number <= up_to) {
-        if (mine && up_to == UINT64_MAX)
-            acs_strand_cut(all->open_strands);
-        sealed = acs_strand_seal(context, all->open_strands);
-    }
+    else if (op == UINT64_MAX || (!waits && acs_core_stalled(&context->core)))
+        sealed = acs_strands_seal(context, NULL, false);
     pthread_mutex_unlock(&all->lock);
     if (sealed)
         acs_context_queued(context, sealed, true);
@@ -142,7 +152,7 @@ acs_status acs_repeat_begin(acs_context *context, uint64_t key)
     const bool busy = repeat && repeat->open;
     if (repeat && !busy) {
         repeat->open = true;
-        acs_repeat_pass_begin(repeat, acs_fifo_last(context->core.fifo));
+        acs_repeat_pass_begin(repeat);
         count_open(context, true);
     }
     pthread_mutex_unlock(&context->repeats->lock);

@@ -38,10 +38,11 @@ acs_op acs_repeats_launch(acs_context *context, const acs_launch_params *params)
  */
 acs_op acs_repeats_queue(acs_draft *draft);
 /*
- * Seal the replays of all threads whose numbers are `up_to` or less, since the thread needs these ops to go on; UINT64_MAX:
- * all. `waits`: the program waits for that op, or for all.
+ * Seal the replay with this op, of any thread, since the thread needs the op to go on; UINT64_MAX: all. An op that is in
+ * no replay needs none: it sealed what it depends on when it was queued. But if the window is full, all are sealed: they
+ * take places there. `waits`: the program begins to wait for that op, or for all.
  */
-void acs_repeats_flush(acs_context *context, acs_op up_to, bool waits);
+void acs_repeats_flush(acs_context *context, acs_op op, bool waits);
 /* Add to the statistics. */
 void acs_repeats_count(acs_context *context, acs_statistics *statistics);
 

@@ -29,6 +29,7 @@ struct acs_piece {
     uint32_t least;            /* least ops of the fragments that it was made for */
     uint32_t version;          /* 0: no replay was sealed yet */
     uint64_t changes_ns;       /* what changes of ops have cost of which replays were not told */
+    uint64_t unused_ns;        /* what ops have cost that replays left out */
     uint32_t made;             /* replays made so far */
     acs_replay *replays[TUNE_REPEAT_REPLAYS];
 };
@@ -73,7 +74,7 @@ typedef struct acs_strand {
 typedef struct acs_traced {
     acs_known *op;
     acs_known *awaited; /* a wait for that op came behind this one; NULL: none */
-    uint32_t turn;      /* ops that the pass queued before it */
+    acs_op number;
     bool cut;           /* its strand's fragment ends here */
     bool cut_all;       /* the fragments of all strands end here */
 } acs_traced;
@@ -81,7 +82,6 @@ typedef struct acs_traced {
 typedef struct acs_pass_trace {
     acs_traced *ops;
     uint32_t count, room;
-    acs_op before; /* number of the last op before the pass */
 } acs_pass_trace;
 
 struct acs_repeat {
@@ -102,9 +102,8 @@ struct acs_repeat {
     uint32_t strand_count;
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
-    uint32_t turns;            /* ops queued, of any kind */
     uint32_t missed;           /* kernels that went the usual way */
-    uint32_t splits;           /* replays that had to be sealed since no piece has their ops and the next one */
+    uint32_t misfits;          /* replays that no piece fits: it lacks the next op, or has far more ops */
     uint64_t rests;            /* passes from which nothing is learnt, since nothing recurred in those before */
     uint64_t rested;
     acs_pass_trace trace[2];   /* of this pass and the one before */
@@ -173,8 +172,16 @@ uint32_t acs_sequences_join(acs_known *const *a, uint32_t a_count, acs_known *co
 /* pieces.c */
 /* Make a piece of these ops. NULL: no memory, or it has too many edges or segments, or there are too many pieces. */
 acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t count, uint32_t least);
-/* No replay of the piece begins from now on. */
-void acs_piece_drop(acs_repeat *repeat, acs_piece *piece);
+/* No replay of the piece begins from now on. `instead`: one with all its ops, or NULL. */
+void acs_piece_drop(acs_repeat *repeat, acs_piece *piece, acs_piece *instead);
+/*
+ * Whether the ops that its replays left out have cost as much as a graph for a fragment of so many ops (the ski-rental
+ * rule).
+ */
+static inline bool acs_piece_wastes(const acs_piece *piece, uint32_t ops)
+{
+    return ops < piece->shape->ops && piece->unused_ns >= (uint64_t)ops * TUNE_COST_BUILD_NS;
+}
 /* A replay of the piece that is free now, or a new one; NULL: all are under way, or no memory. */
 acs_replay *acs_piece_replay(acs_piece *piece);
 /* Free pieces that were dropped, if their replays have ended. */
@@ -200,17 +207,15 @@ acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts);
 void acs_strand_cut(acs_strand *strand);
 
 /* learn.c */
-void acs_repeat_pass_begin(acs_repeat *repeat, acs_op before);
+void acs_repeat_pass_begin(acs_repeat *repeat);
 /* Learn from the pass: fragments of at most `most` ops. */
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most);
-/* The pass queues this known op next. */
-void acs_repeat_queued(acs_repeat *repeat, acs_known *op);
-/* An op of the pass goes the usual way. */
-void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op);
-/*
- * The pass waits for `op`; UINT64_MAX: for all. Returns the strand of the op, whose fragment ends here; NULL: not known.
- */
-acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op);
+/* The pass queues this known op next, which has this number. */
+void acs_repeat_queued(acs_repeat *repeat, acs_known *op, acs_op number);
+/* An op of the pass goes the usual way. It gets this number, if no other thread queues ops. */
+void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op, acs_op number);
+/* The pass waits for `op`, whose strand's fragment ends here; UINT64_MAX: for all, and all end. */
+void acs_repeat_waits(acs_repeat *repeat, acs_op op);
 /* All its replays have ended. */
 void acs_repeat_destroy(acs_repeat *repeat);
 

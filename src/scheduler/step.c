@@ -499,6 +499,14 @@ bool acs_core_true(acs_core *core, const acs_wait_condition *condition)
     return is_true;
 }
 
+bool acs_core_stalled(acs_core *core)
+{
+    acs_lock_acquire(&core->lock);
+    const bool stalled = core->stalled != NULL;
+    acs_lock_release(&core->lock);
+    return stalled;
+}
+
 void acs_core_add_condition(acs_core *core, acs_wait_condition *condition)
 {
     acs_lock_acquire(&core->lock);
