@@ -68,6 +68,8 @@ void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op, acs_op numbe
     repeat->missed += fit;
     if (known) {
         acs_repeat_queued(repeat, known, number);
+        if (trace->count)
+            trace->ops[trace->count - 1].missed = true;
         return;
     }
     if (!fit && learns(repeat) && trace->count)
@@ -179,16 +181,20 @@ static bool number_strands(acs_repeat *repeat, acs_known *const *list)
 static bool find_strands(acs_repeat *repeat)
 {
     acs_known **list = list_known(repeat);
+    if (!list)
+        return false;
     strands_free(repeat);
-    bool found = list && number_strands(repeat, list);
+    bool found = number_strands(repeat, list);
     repeat->strands = found ? calloc(repeat->strand_count, sizeof *repeat->strands) : NULL;
     found = repeat->strands != NULL;
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
         repeat->strands[s] = (acs_strand){.repeat = repeat, .first = UINT64_MAX};
     found = found && acs_footprints_find(repeat, list);
-    for (uint32_t i = 0; !found && list && i < repeat->known_count; i++)
+    for (uint32_t i = 0; !found && i < repeat->known_count; i++)
         list[i]->strand = ACS_STRAND_NONE;
-    if (!found)
+    if (found)
+        acs_pieces_to_strands(repeat);
+    else
         strands_free(repeat);
     free(list);
     return found;
@@ -279,10 +285,10 @@ static acs_piece *extend(acs_repeat *repeat, acs_piece *piece, const sequence *s
 static acs_piece *covering(acs_repeat *repeat, const sequence *s)
 {
     acs_piece *piece, *best = NULL;
-    LL_FOREACH (repeat->pieces, piece) {
+    LL_FOREACH2 (repeat->strands[s->ops[0]->strand].pieces, piece, of_next) {
         const uint32_t ops = piece->shape->ops;
-        if (piece->ops[0]->strand == s->ops[0]->strand && ops <= s->count * TUNE_REPEAT_UNUSED &&
-            (!best || ops < best->shape->ops) && acs_sequence_covers(piece->ops, ops, s->ops, s->count))
+        const bool fits = ops >= s->count && ops <= s->count * TUNE_REPEAT_UNUSED;
+        if (fits && (!best || ops < best->shape->ops) && acs_sequence_covers(piece->ops, ops, s->ops, s->count))
             best = piece;
     }
     return best;
@@ -293,8 +299,8 @@ static acs_piece *nearest(acs_repeat *repeat, const sequence *s)
 {
     acs_piece *piece, *best = NULL;
     uint32_t most = 0;
-    LL_FOREACH (repeat->pieces, piece) {
-        const uint32_t ops = piece->ops[0]->strand == s->ops[0]->strand ? common(piece, s) : 0;
+    LL_FOREACH2 (repeat->strands[s->ops[0]->strand].pieces, piece, of_next) {
+        const uint32_t ops = common(piece, s);
         best = ops > most ? piece : best;
         most = ops > most ? ops : most;
     }
@@ -317,10 +323,10 @@ static void begin_with(acs_repeat *repeat, const sequence *s, acs_piece *piece)
 static acs_piece *piece_for(acs_repeat *repeat, const sequence *s, uint32_t most)
 {
     acs_piece *piece = covering(repeat, s), *made;
-    if (piece && !acs_piece_wastes(piece, s->count))
+    if (piece && (!piece->wastes || piece->shape->ops == s->count))
         return piece;
     if (piece)
-        piece->unused_ns = 0;
+        piece->wastes = false;
     acs_piece *near = piece ? NULL : nearest(repeat, s);
     made = near ? extend(repeat, near, s, most) : NULL;
     made = made ? made : acs_piece_make(repeat, s->ops, s->count, s->count);
@@ -425,24 +431,18 @@ static bool learn(acs_repeat *repeat, uint32_t most)
             first[s + 1] += first[s];
         for (uint32_t i = 0; i < trace->count; i++)
             at[first[trace->ops[i].op->strand]++] = i;
-        for (uint32_t s = 0, from = 0; s < repeat->strand_count; from = first[s++])
-            recurred |= learn_strand(repeat, &(strand_ops){trace, at + from, first[s] - from, most});
+        for (uint32_t i = 0; i < trace->count; i++)
+            repeat->strands[trace->ops[i].op->strand].learns |= trace->ops[i].missed;
+        for (uint32_t s = 0, from = 0; s < repeat->strand_count; from = first[s++]) {
+            if (repeat->strands[s].learns)
+                recurred |= learn_strand(repeat, &(strand_ops){trace, at + from, first[s] - from, most});
+            repeat->strands[s].learns = false;
+        }
     }
     free(first);
     free(at);
     free(latest);
     return recurred;
-}
-
-static void find_longest(acs_repeat *repeat)
-{
-    acs_piece *piece;
-    LL_FOREACH (repeat->pieces, piece) {
-        if (piece->ops[0]->strand == ACS_STRAND_NONE)
-            continue;
-        acs_strand *strand = &repeat->strands[piece->ops[0]->strand];
-        strand->longest = piece->shape->ops > strand->longest ? piece->shape->ops : strand->longest;
-    }
 }
 
 /* ---------------------------------------------------------------------------------------------------------- passes */
@@ -474,7 +474,8 @@ void acs_repeat_pass_begin(acs_repeat *repeat)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     repeat->last = NULL;
-    repeat->missed = repeat->misfits = 0;
+    repeat->missed = 0;
+    repeat->misfits = false;
     trace->count = 0;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
         repeat->strands[s].traced = 0;
@@ -487,7 +488,6 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
             repeat->rested++;
         } else {
             const bool recurs = learn(repeat, most);
-            find_longest(repeat);
             const uint64_t longer = 2 * repeat->rests + 1;
             repeat->rests = recurs || repeat->passes < TUNE_REPEAT_TRIES ? 0
                             : longer > TUNE_REPEAT_RESTS_MOST           ? TUNE_REPEAT_RESTS_MOST

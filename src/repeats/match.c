@@ -93,26 +93,13 @@ static uint32_t place_in(const acs_piece *piece, uint32_t place, const acs_known
     return acs_sequence_place(piece->ops, piece->shape->ops, place, known);
 }
 
-/* Where a piece has the op behind all ops of the open replay; as many as it has places: nowhere. */
-static uint32_t place_behind(const acs_piece *piece, const acs_strand *strand, const acs_known *known)
-{
-    uint32_t place = 0;
-    for (uint32_t at = 0; at < strand->piece->shape->ops; at++) {
-        if (!acs_replay_has(strand->replay, at))
-            continue;
-        place = place_in(piece, place, strand->piece->ops[at]);
-        if (place++ == piece->shape->ops)
-            return piece->shape->ops;
-    }
-    return place_in(piece, place, known);
-}
-
 /* Move the open replay to a piece with its ops and this one. */
 static bool move(acs_strand *strand, const acs_known *known, uint32_t *place)
 {
     acs_piece *piece;
-    LL_FOREACH (strand->repeat->pieces, piece) {
-        *place = piece->ops[0]->strand == known->strand ? place_behind(piece, strand, known) : piece->shape->ops;
+    LL_FOREACH2 (strand->pieces, piece, of_next) {
+        *place = acs_strand_place_in(strand, piece);
+        *place = *place < piece->shape->ops ? place_in(piece, *place, known) : piece->shape->ops;
         if (*place < piece->shape->ops && acs_strand_move(strand, piece, *place))
             return true;
     }
@@ -153,7 +140,8 @@ static bool join(acs_context *context, entering *e, acs_strand *strand, const ac
     if (!known->piece)
         return false;
     const uint32_t place = first_place(strand, known);
-    e->repeat->misfits += sealed && place;
+    if (sealed && place)
+        strand->learns = strand->repeat->misfits = true;
     return acs_strand_open(context, strand, known->piece, place, &e->room);
 }
 

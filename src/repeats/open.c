@@ -45,7 +45,7 @@ static void seal_other_passes(acs_context *context, const acs_strand *strand)
             (void)acs_strand_seal(context, other); /* this one's seal wakes the core */
 }
 
-/* ------------------------------------------------------------------------------------------------------------ seal */
+/* ------------------------------------------------------------------------------------------------------------ costs */
 
 /*
  * Tell the replay which ops change. The graph that it gets costs as much as some changes of ops that it is not made for
@@ -70,6 +70,15 @@ void acs_strand_differs(acs_strand *strand, uint32_t place)
     piece->changes_ns += piece->told[place / 64] & bit ? 0 : TUNE_COST_SET_FIXED_NS;
 }
 
+static void note_unused(acs_piece *piece, uint32_t ops)
+{
+    piece->unused_ns += (uint64_t)ops * TUNE_COST_UNUSED_NS;
+    if (piece->unused_ns < (uint64_t)piece->shape->ops * TUNE_COST_BUILD_NS)
+        return;
+    piece->unused_ns = 0;
+    piece->wastes = true;
+}
+
 /* Ops before this place are left out. */
 static void leave_out(acs_strand *strand, uint32_t place)
 {
@@ -77,15 +86,80 @@ static void leave_out(acs_strand *strand, uint32_t place)
         acs_strand_differs(strand, strand->place++);
 }
 
+/* ------------------------------------------------------------------------------------------------------------ move */
+
+void acs_strand_go_on(acs_strand *strand, uint32_t place)
+{
+    leave_out(strand, place);
+    strand->place++;
+}
+
+bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place)
+{
+    const acs_piece *before = strand->piece;
+    acs_replay *old = strand->replay, *replay = NULL;
+    if (piece->shape->ops <= strand->span)
+        replay = acs_piece_replay(piece);
+    if (!replay)
+        return false;
+    acs_replay_begin(replay, strand->number);
+    strand->piece = piece;
+    strand->replay = replay;
+    strand->place = 0;
+    for (uint32_t at = 0; at < before->shape->ops; at++) {
+        if (!acs_replay_has(old, at))
+            continue;
+        const uint32_t to = acs_sequence_place(piece->ops, place, strand->place, before->ops[at]);
+        ACS_ASSERT(to < place);
+        acs_strand_go_on(strand, to);
+        acs_replay_add_from(replay, to, old, at);
+        if (acs_replay_differs(replay, to))
+            acs_strand_differs(strand, to);
+    }
+    acs_replay_give_back(old);
+    return true;
+}
+
+uint32_t acs_strand_place_in(const acs_strand *strand, const acs_piece *piece)
+{
+    const acs_piece *now = strand->piece;
+    uint32_t place = 0;
+    for (uint32_t at = 0; at < now->shape->ops; at++) {
+        if (!acs_replay_has(strand->replay, at))
+            continue;
+        place = acs_sequence_place(piece->ops, piece->shape->ops, place, now->ops[at]);
+        if (place++ == piece->shape->ops)
+            return ACS_REPLAY_OPS + 1;
+    }
+    return place;
+}
+
+/* Move the replay, which is over, to the shortest piece with its ops, if many would be left out. */
+static void fit(acs_strand *strand)
+{
+    acs_piece *piece, *best = strand->piece;
+    if (best->shape->ops - strand->replay->count < TUNE_REPEAT_FIT)
+        return;
+    LL_FOREACH2 (strand->pieces, piece, of_next)
+        if (piece->shape->ops < best->shape->ops && acs_strand_place_in(strand, piece) <= piece->shape->ops)
+            best = piece;
+    if (best != strand->piece)
+        (void)acs_strand_move(strand, best, best->shape->ops);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ seal */
+
 acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
 {
     if (!strand->replay)
         return 0;
+    fit(strand);
     acs_replay *replay = strand->replay;
     const uint32_t place = strand->place;
     ACS_ASSERT(replay->count > 0 && replay->count <= strand->span); /* RPT-2 */
-    strand->piece->unused_ns += (uint64_t)(replay->shape->ops - replay->count) * TUNE_COST_UNUSED_NS;
-    strand->repeat->misfits += acs_piece_wastes(strand->piece, replay->count);
+    note_unused(strand->piece, replay->shape->ops - replay->count);
+    if (strand->piece->wastes)
+        strand->learns = strand->repeat->misfits = true;
     leave_out(strand, replay->shape->ops);
     strand->place = place; /* the next replay may go on here */
     tell_varies(strand->piece, replay);
@@ -164,37 +238,5 @@ bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece,
     strand->number = number;
     strand->span = span;
     DL_APPEND2(all->open_strands, strand, open_prev, open_next);
-    return true;
-}
-
-void acs_strand_go_on(acs_strand *strand, uint32_t place)
-{
-    leave_out(strand, place);
-    strand->place++;
-}
-
-bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place)
-{
-    const acs_piece *before = strand->piece;
-    acs_replay *old = strand->replay, *replay = NULL;
-    if (piece->shape->ops <= strand->span)
-        replay = acs_piece_replay(piece);
-    if (!replay)
-        return false;
-    acs_replay_begin(replay, strand->number);
-    strand->piece = piece;
-    strand->replay = replay;
-    strand->place = 0;
-    for (uint32_t at = 0; at < before->shape->ops; at++) {
-        if (!acs_replay_has(old, at))
-            continue;
-        const uint32_t to = acs_sequence_place(piece->ops, place, strand->place, before->ops[at]);
-        ACS_ASSERT(to < place);
-        acs_strand_go_on(strand, to);
-        acs_replay_add_from(replay, to, old, at);
-        if (acs_replay_differs(replay, to))
-            acs_strand_differs(strand, to);
-    }
-    acs_replay_give_back(old);
     return true;
 }

@@ -42,6 +42,29 @@ static bool fill_piece(acs_piece *piece, acs_known *const *ops, uint32_t count)
     return piece->shape && (piece->shape->segment_count <= TUNE_REPEAT_SEGMENTS || count == 1);
 }
 
+/* The strand whose list has the piece; NULL: none. */
+static acs_strand *strand_of(const acs_repeat *repeat, const acs_piece *piece)
+{
+    const uint32_t strand = piece->ops[0]->strand;
+    return strand == ACS_STRAND_NONE ? NULL : &repeat->strands[strand];
+}
+
+static void give_to_strand(acs_repeat *repeat, acs_piece *piece)
+{
+    acs_strand *strand = strand_of(repeat, piece);
+    if (!strand)
+        return;
+    LL_PREPEND2(strand->pieces, piece, of_next);
+    strand->longest = piece->shape->ops > strand->longest ? piece->shape->ops : strand->longest;
+}
+
+void acs_pieces_to_strands(acs_repeat *repeat)
+{
+    acs_piece *piece;
+    LL_FOREACH (repeat->pieces, piece)
+        give_to_strand(repeat, piece);
+}
+
 acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t count, uint32_t least)
 {
     acs_piece *piece = repeat->place_count + count <= TUNE_REPEAT_PLACES ? calloc(1, sizeof *piece) : NULL;
@@ -57,13 +80,17 @@ acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t co
     }
     piece->least = least;
     LL_PREPEND(repeat->pieces, piece);
+    give_to_strand(repeat, piece);
     repeat->place_count += count;
     return piece;
 }
 
 void acs_piece_drop(acs_repeat *repeat, acs_piece *piece, acs_piece *instead)
 {
+    acs_strand *strand = strand_of(repeat, piece);
     LL_DELETE(repeat->pieces, piece);
+    if (strand)
+        LL_DELETE2(strand->pieces, piece, of_next);
     LL_PREPEND(repeat->replaced, piece);
     for (uint32_t at = 0; at < piece->shape->ops; at++)
         if (piece->ops[at]->piece == piece)

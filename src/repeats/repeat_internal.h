@@ -21,6 +21,7 @@
  */
 struct acs_piece {
     acs_piece *next;           /* of all, or of those that were replaced */
+    acs_piece *of_next;        /* of its strand, that of its first op */
     acs_replay_shape *shape;
     acs_known **ops;           /* by place */
     const acs_record **records; /* the shape's list of them */
@@ -30,6 +31,7 @@ struct acs_piece {
     uint32_t version;          /* 0: no replay was sealed yet */
     uint64_t changes_ns;       /* what changes of ops have cost of which replays were not told */
     uint64_t unused_ns;        /* what ops have cost that replays left out */
+    bool wastes;               /* that was as much as a graph for such a fragment (the ski-rental rule) */
     uint32_t made;             /* replays made so far */
     acs_replay *replays[TUNE_REPEAT_REPLAYS];
 };
@@ -59,6 +61,8 @@ typedef struct acs_strand {
     uint32_t traced;           /* where its latest op is in the trace, and one more; 0: nowhere */
     acs_numbers latest[TUNE_REPEAT_LATEST]; /* ring: replays sealed last */
     uint32_t sealed;
+    bool learns;               /* the pass had ops that went the usual way, or replays that no piece fits */
+    acs_piece *pieces;         /* those that begin with an op of this strand */
     uint32_t longest;          /* most ops of a piece */
     acs_known *began;          /* the op that began the latest replay; NULL: none, or it is forgotten */
     acs_piece *piece;          /* of the latest replay, open or sealed; NULL: none */
@@ -75,6 +79,7 @@ typedef struct acs_traced {
     acs_known *op;
     acs_known *awaited; /* a wait for that op came behind this one; NULL: none */
     acs_op number;
+    bool missed;        /* it went the usual way */
     bool cut;           /* its strand's fragment ends here */
     bool cut_all;       /* the fragments of all strands end here */
 } acs_traced;
@@ -103,7 +108,7 @@ struct acs_repeat {
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
     uint32_t missed;           /* kernels that went the usual way */
-    uint32_t misfits;          /* replays that no piece fits: it lacks the next op, or has far more ops */
+    bool misfits;              /* a strand learns from the pass */
     uint64_t rests;            /* passes from which nothing is learnt, since nothing recurred in those before */
     uint64_t rested;
     acs_pass_trace trace[2];   /* of this pass and the one before */
@@ -174,22 +179,18 @@ uint32_t acs_sequences_join(acs_known *const *a, uint32_t a_count, acs_known *co
 acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t count, uint32_t least);
 /* No replay of the piece begins from now on. `instead`: one with all its ops, or NULL. */
 void acs_piece_drop(acs_repeat *repeat, acs_piece *piece, acs_piece *instead);
-/*
- * Whether the ops that its replays left out have cost as much as a graph for a fragment of so many ops (the ski-rental
- * rule).
- */
-static inline bool acs_piece_wastes(const acs_piece *piece, uint32_t ops)
-{
-    return ops < piece->shape->ops && piece->unused_ns >= (uint64_t)ops * TUNE_COST_BUILD_NS;
-}
 /* A replay of the piece that is free now, or a new one; NULL: all are under way, or no memory. */
 acs_replay *acs_piece_replay(acs_piece *piece);
+/* Give the pieces to new strands. */
+void acs_pieces_to_strands(acs_repeat *repeat);
 /* Free pieces that were dropped, if their replays have ended. */
 void acs_pieces_sweep(acs_repeat *repeat);
 
 /* open.c */
 /* Begin a replay with the op at this place of the piece. False: it cannot begin; *room: a wait would not help. */
 bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool *room);
+/* The place of a piece behind all ops of the open replay; ACS_REPLAY_OPS + 1: it does not have them. */
+uint32_t acs_strand_place_in(const acs_strand *strand, const acs_piece *piece);
 /*
  * Move the open replay to another piece, which has its ops at places up to `place`. False: that piece has no free replay,
  * or more ops than the replay has numbers.
