@@ -871,10 +871,10 @@ acs_status acs_mark_repeat(acs_context *context);
  * earlier passes. Its arguments and its grid's x may differ. Kernels that touch no common memory may come in any order.
  * A pass may leave kernels out, and may contain any other ops. Kernels that differ, and other ops, go the usual way.
  *
- * Kernels of a pass may be held back until it ends, or until the program waits for them or for later ops. So do not
- * compute for long inside a pass. Their numbers (acs_op) may be less than those of ops that were queued before, and may
- * leave gaps. Without effect with several devices, ACS_CHECK, ACS_WATCHDOG_S, ACS_SERIAL, ACS_DISABLE, ACS_ISSUE=launch,
- * on the host backend, for groups, captures, and once the context has blocks whose contents move.
+ * Kernels of a pass may be held back until it ends, or until the program waits for one of those that they share memory
+ * with. So do not compute for long inside a pass. Their numbers (acs_op) may be less than those of ops that were queued
+ * before, and may leave gaps. Without effect with several devices, ACS_CHECK, ACS_WATCHDOG_S, ACS_SERIAL, ACS_DISABLE,
+ * ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose contents move.
  *
  * Takes a lock of the context. Neither waits nor queues anything.
  * @param context  NULL: the default context, opened if need be.

@@ -206,10 +206,8 @@ static acs_op queue_record(acs_context *context, acs_record *record, const acs_s
     record->u.replay.replay = NULL;
     record->u.replay.span = span;
     *room = !set_segments(context, record, strand);
-    const acs_op number = *room ? 0 : acs_fifo_reserve(context->core.fifo, span);
-    if (number)
-        acs_fifo_push_reserved(context->core.fifo, record, number);
-    else
+    const acs_op number = *room ? 0 : acs_fifo_push(context->core.fifo, record);
+    if (!number)
         acs_record_release(context->records, record);
     return number;
 }

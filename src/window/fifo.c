@@ -134,7 +134,7 @@ static bool take_tickets(acs_fifo *fifo, uint64_t count, uint64_t *first)
 acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record)
 {
     uint64_t ticket;
-    if (!take_tickets(fifo, 1, &ticket))
+    if (!take_tickets(fifo, acs_record_span(record), &ticket))
         return 0;
     fill_cell(fifo, ticket, record);
     return ticket - fifo->first + 1; /* not record->seq: the consumer may have recycled the record already */
@@ -148,17 +148,6 @@ acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t co
     for (uint32_t i = 0; i < count; i++)
         fill_cell(fifo, ticket + i, records[i]);
     return ticket + count - fifo->first;
-}
-
-acs_op acs_fifo_reserve(acs_fifo *fifo, uint32_t count)
-{
-    uint64_t ticket;
-    return count <= fifo->mask + 1 && take_tickets(fifo, count, &ticket) ? ticket - fifo->first + 1 : 0;
-}
-
-void acs_fifo_push_reserved(acs_fifo *fifo, acs_record *record, acs_op first)
-{
-    fill_cell(fifo, first - 1 + fifo->first, record);
 }
 
 /*

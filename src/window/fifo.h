@@ -26,17 +26,10 @@ acs_status acs_fifo_create_wide(uint32_t capacity, uint32_t most, acs_fifo **fif
  */
 void acs_fifo_widen(acs_fifo *fifo, bool wide);
 void acs_fifo_destroy(acs_fifo *fifo);
-/* Any thread; never blocks. Returns the record's sequence number; 0: the FIFO is full, and nothing has changed. */
+/* Any thread; never blocks. Returns the record's first number; 0: the FIFO is full, and nothing has changed. */
 acs_op acs_fifo_push(acs_fifo *fifo, acs_record *record);
 /* Push several records in a row. Returns the last one's number; 0: full, or `count` exceeds the capacity. */
 acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t count);
-/*
- * Take `count` numbers in a row for one record that is pushed later, by acs_fifo_push_reserved. Nothing behind them is
- * popped before that. Returns the first number; 0: full, or `count` exceeds the capacity.
- */
-acs_op acs_fifo_reserve(acs_fifo *fifo, uint32_t count);
-/* Push the record for which `first` was reserved; its span is the reserved count. Once for each reservation. */
-void acs_fifo_push_reserved(acs_fifo *fifo, acs_record *record, acs_op first);
 /* Consumer only. NULL: the next record in program order has not been pushed completely. */
 acs_record *acs_fifo_pop(acs_fifo *fifo);
 /* Consumer only. The record that is popped after `ahead` others; NULL: it has not been pushed yet. */

@@ -18,9 +18,9 @@ static acs_op *g_pushed;        /* by row: what push returned */
 static _Atomic(uint32_t) *g_flag;
 static acs_lock *g_lock;
 
-static void setup_at(uint32_t capacity, uint64_t first)
+static void setup_wide(uint32_t capacity, uint32_t most, uint64_t first)
 {
-    (void)acs_fifo_create_at(capacity, capacity, first, &g_fifo);
+    (void)acs_fifo_create_at(capacity, most, first, &g_fifo);
     g_records = calloc(RECORDS, sizeof *g_records);
     g_popped = calloc(RECORDS, sizeof *g_popped);
     g_popped_count = calloc(1, sizeof *g_popped_count);
@@ -29,9 +29,20 @@ static void setup_at(uint32_t capacity, uint64_t first)
     g_lock = calloc(1, sizeof *g_lock);
 }
 
+static void setup_at(uint32_t capacity, uint64_t first)
+{
+    setup_wide(capacity, capacity, first);
+}
+
 static void setup(void)
 {
     setup_at(2, 0);
+}
+
+/* Two places, and four while it is wide. */
+static void setup_2_or_4(void)
+{
+    setup_wide(2, 4, UINT64_MAX - 1);
 }
 
 static void setup_roomy(void)
@@ -240,15 +251,13 @@ const model_scenario scenario_fifo_ready = {
     .name = "fifo_ready", .what = "a producer that asks for its own op, a consumer", .setup = setup,
     .threads = {locked_push_and_look, locked_pop_2}, .check = check};
 
-/* A record of two numbers, which are taken before it is pushed: what comes behind it waits, and no number is lost. */
-static void reserve_2_then_push(void)
+/* A record of two numbers, which are taken together: what comes behind it waits, and no number is lost. */
+static void push_of_2(void)
 {
     g_records[0].kind = ACS_KIND_REPLAY;
     g_records[0].u.replay.span = 2;
-    g_pushed[0] = acs_fifo_reserve(g_fifo, 2);
     g_records[0].arg_count = PAYLOAD;
-    if (g_pushed[0])
-        acs_fifo_push_reserved(g_fifo, &g_records[0], g_pushed[0]);
+    g_pushed[0] = acs_fifo_push(g_fifo, &g_records[0]);
 }
 
 static bool pop_spanned(void)
@@ -279,9 +288,20 @@ static void check_spanned(void)
     model_require(acs_fifo_last(g_fifo) == *g_popped_count);
 }
 
-const model_scenario scenario_fifo_reserved = {
-    .name = "fifo_reserved", .what = "a producer that takes two numbers before it pushes, beside one, tickets wrap",
-    .setup = setup_roomy, .threads = {reserve_2_then_push, push_1_3, pop_2_spanned}, .check = check_spanned};
-const model_scenario scenario_fifo_reserved_full = {
-    .name = "fifo_reserved_full", .what = "the same at two places, all of which it takes", .setup = setup,
-    .threads = {reserve_2_then_push, push_1, pop_2_spanned}, .check = check_spanned};
+const model_scenario scenario_fifo_spanned = {
+    .name = "fifo_spanned", .what = "a producer of a record with two numbers, beside one, tickets wrap",
+    .setup = setup_roomy, .threads = {push_of_2, push_1_3, pop_2_spanned}, .check = check_spanned};
+/* A push of another thread may still go by the capacity before. */
+static void push_wide(void)
+{
+    acs_fifo_widen(g_fifo, true);
+    push_of_2();
+    acs_fifo_widen(g_fifo, false);
+}
+
+const model_scenario scenario_fifo_wide = {
+    .name = "fifo_wide", .what = "a producer that widens, pushes two numbers, and narrows, beside one, tickets wrap",
+    .setup = setup_2_or_4, .threads = {push_wide, push_1_3, pop_2_spanned}, .check = check_spanned};
+const model_scenario scenario_fifo_spanned_full = {
+    .name = "fifo_spanned_full", .what = "the same at two places, all of which it takes", .setup = setup,
+    .threads = {push_of_2, push_1, pop_2_spanned}, .check = check_spanned};

@@ -7,7 +7,7 @@ const model_scenario *const g_scenarios[] = {
     &scenario_litmus_iriw, &scenario_litmus_iriw_fences, &scenario_litmus_lb, &scenario_litmus_2w,
     &scenario_fault_race, &scenario_fault_locks, &scenario_fault_count, &scenario_fifo_wrap,
     &scenario_fifo_ahead, &scenario_fifo_peek, &scenario_fifo_producers, &scenario_fifo_full, &scenario_fifo_pair,
-    &scenario_fifo_reserved, &scenario_fifo_reserved_full, &scenario_fifo_three, &scenario_fifo_order,
+    &scenario_fifo_spanned, &scenario_fifo_wide, &scenario_fifo_spanned_full, &scenario_fifo_three, &scenario_fifo_order,
     &scenario_fifo_consumers, &scenario_fifo_ready, &scenario_record_pair, &scenario_record_three,
     &scenario_record_aba, &scenario_record_chain, &scenario_record_blocks, &scenario_record_steal, &scenario_eventcount,
     &scenario_eventcount_waiters, &scenario_eventcount_notifiers, &scenario_eventcount_again,

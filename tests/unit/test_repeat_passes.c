@@ -188,8 +188,8 @@ static uint64_t pass_of_one(acs_context *context, uint32_t any)
 {
     static uint64_t cell;
     uint64_t *to = &cell, number = 1;
-    const acs_arg args[] = {{.value = &to, .size = sizeof to}, {.value = &to, .size = sizeof to}, {.value = &to, .size = sizeof to},
-                            {.value = &number, .size = sizeof number}};
+    const acs_arg cell_arg = {.value = &to, .size = sizeof to}, number_arg = {.value = &number, .size = sizeof number};
+    const acs_arg args[] = {cell_arg, cell_arg, cell_arg, number_arg};
     const acs_launch_params launched = {.size = sizeof launched, .kernel = &g_mix, .grid = {1, 1, 1}, .block = {1, 1, 1},
                                         .args = {args, 4}, .uses = {.any = any}};
     const uint64_t before = replayed(context);

@@ -1,6 +1,6 @@
 /*
  * The thread that builds graphs of replays, so that the thread that issues need not: an instantiation takes as long as
- * hundreds of launches. Called by graphs/cache.c. It builds one graph after another, in the order in which they were
+ * hundreds of launches. Called by wanted.c. It builds one graph after another, in the order in which they were
  * wanted, and sleeps while none is. It never launches a graph.
  */
 #include "cuda/graphs/graphs.h"

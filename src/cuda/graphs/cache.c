@@ -1,6 +1,6 @@
 /*
- * The index of the CUDA backend's cached graphs: finds a bundle's graph, decides which graphs are worth building,
- * evicts the one used longest ago. Called by graphs/method.c in a scope. It takes its lock for the index only, never
+ * The index of the CUDA backend's cached graphs: finds a graph, evicts the one used longest ago for a new one, and
+ * launches. Called by the issue methods, wanted.c and builder.c in a scope. It takes its lock for the index only, never
  * across a call of the driver. It never fills a graph.
  */
 #include "cuda/graphs/graphs.h"
@@ -25,8 +25,7 @@ static bool is_bad_locked(const acs_cuda_methods *methods, uint64_t key)
     return false;
 }
 
-/* The key's graph failed. If the error is not fatal, the key is not tried again. */
-static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult result)
+void acs_cuda_graph_refuse(acs_cuda *self, uint64_t key, const char *what, CUresult result)
 {
     acs_cuda_methods *methods = self->methods;
     if (acs_cuda_note(self, result))
@@ -43,7 +42,8 @@ static void refuse_key(acs_cuda *self, uint64_t key, const char *what, CUresult 
 static void put_back_locked(acs_graph_cache *cache, acs_cuda_exec *exec)
 {
     uint32_t latest = (exec->next + TUNE_GRAPH_TABLES - 1) % TUNE_GRAPH_TABLES;
-    acs_graph_cache_launched(cache, exec->copy, exec->launches[latest].slot, exec->launches[latest].value);
+    const int slot = exec->launches[latest].slot; /* negative: it was never launched */
+    acs_graph_cache_launched(cache, exec->copy, slot < 0 ? 0 : slot, slot < 0 ? 0 : exec->launches[latest].value);
 }
 
 static acs_cuda_exec *usable_locked(acs_cuda *self, acs_graph_copy *copy)
@@ -67,8 +67,7 @@ static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, b
     return exec;
 }
 
-/* Whether one more graph fits into the budget; graphs are evicted for it. */
-static bool make_graph_room(acs_cuda *self, uint32_t nodes)
+bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes)
 {
     acs_cuda_methods *methods = self->methods;
     void *victim;
@@ -86,22 +85,6 @@ static bool make_graph_room(acs_cuda *self, uint32_t nodes)
 
 /* --------------------------------------------------------------------------------------------------------- shapes */
 
-/* Write one word for each item and each of its edges. @return the number of words. `words` NULL: only count. */
-static size_t write_shape(const acs_batch *batch, uint32_t *words)
-{
-    size_t used = 0;
-    for (uint32_t i = 0; i < batch->items_used; i++) {
-        const acs_item *item = &batch->items[i];
-        if (words)
-            words[used] = (item->op ? item->op->type : 0) << 16 | item->edge_count;
-        used++;
-        for (uint32_t e = 0; e < item->edge_count; e++, used++)
-            if (words)
-                words[used] = batch->edges[item->first_edge + e];
-    }
-    return used;
-}
-
 /* Whether the graph has the bundle's shape: by chance the keys of two bundles may be equal. */
 static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
 {
@@ -118,88 +101,16 @@ static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
     return word == end;
 }
 
-static bool keep_shape(acs_cuda_exec *exec, const acs_batch *batch)
-{
-    exec->shape_words = write_shape(batch, NULL);
-    exec->shape = malloc(exec->shape_words * sizeof exec->shape[0]);
-    if (exec->shape)
-        (void)write_shape(batch, exec->shape);
-    return exec->shape != NULL;
-}
-
-/* -------------------------------------------------------------------------------------------------------- building */
-
-static bool plan_bundle(const acs_batch *batch, acs_cuda_plan *plan)
-{
-    acs_dag dag;
-    acs_dag_make(batch, &dag);
-    return acs_cuda_plan_dag(&dag, plan);
-}
-
-/* The plan of all ops of a replay's shape, also those that this replay leaves out: op i is at place i. */
-static bool plan_replay(acs_replay *replay, acs_cuda_plan *plan)
-{
-    acs_batch *batch = malloc(sizeof *batch);
-    const bool fits = batch && acs_replay_batch(replay, 0, replay->shape->ops, true, batch) && plan_bundle(batch, plan);
-    free(batch);
-    for (uint32_t i = 0, at = 0; fits && i < plan->nodes; i++)
-        if (plan->node[i].kind == ACS_CUDA_NODE_OP) {
-            plan->node[i].fixed = !(replay->varies[at / 64] >> at % 64 & 1);
-            at++;
-        }
-    return fits;
-}
-
-static void fix_all(acs_cuda_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->nodes; i++)
-        plan->node[i].fixed = true;
-}
-
-static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
-{
-    return want->replay  ? plan_replay(want->replay, plan)
-           : want->batch ? plan_bundle(want->batch, plan)
-                         : acs_cuda_plan_layers(want->shape, plan);
-}
-
-/* Plan and prepare the graph. NULL: no memory, or it cannot be planned. */
-static acs_cuda_build *prepare(acs_cuda *self, const acs_cuda_wanted *want)
-{
-    acs_cuda_build *build = malloc(sizeof *build);
-    if (!build)
-        return NULL;
-    build->key = want->key;
-    build->nodes = want->nodes;
-    build->exec = NULL;
-    if (make_plan(want, &build->plan)) {
-        if (want->fixed)
-            fix_all(&build->plan);
-        build->exec = acs_cuda_exec_prepare(self, &build->plan, want->replay ? want->replay->ops : NULL);
-    }
-    if (build->exec && want->batch && !keep_shape(build->exec, want->batch)) {
-        acs_cuda_exec_destroy(self, build->exec);
-        build->exec = NULL;
-    }
-    if (!build->exec) {
-        free(build);
-        refuse_key(self, want->key, "planned", CUDA_ERROR_NOT_SUPPORTED);
-        return NULL;
-    }
-    build->exec->replay_id = want->replay ? want->replay->shape->id : 0;
-    for (uint32_t word = 0; want->replay && word < ACS_REPLAY_WORDS; word++)
-        build->exec->shapes_own[word] = ~want->replay->differs[word];
-    return build;
-}
+/* ---------------------------------------------------------------------------------------------------------- adding */
 
 acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstream stream)
 {
     acs_cuda_methods *methods = self->methods;
     acs_cuda_exec *exec = build->exec;
-    const bool room = make_graph_room(self, build->nodes);
+    const bool room = acs_cuda_graph_room(self, build->nodes);
     const CUresult result = room ? acs_cuda_exec_build(self, exec, &build->plan, stream) : CUDA_SUCCESS;
     if (result != CUDA_SUCCESS)
-        refuse_key(self, build->key, "built", result);
+        acs_cuda_graph_refuse(self, build->key, "built", result);
     if (room && result == CUDA_SUCCESS) {
         atomic_fetch_add_explicit(&self->members[0]->base.nodes_built, build->nodes, memory_order_relaxed); /* a counter */
         acs_lock_acquire(&methods->lock);
@@ -219,23 +130,6 @@ void acs_cuda_exec_give(acs_cuda *self, acs_cuda_exec *exec)
     acs_lock_release(&self->methods->lock);
 }
 
-/*
- * Build the graph, or have it built: a replay comes again, and can wait for its graph. NULL: it is built elsewhere, or
- * cannot be had.
- */
-static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
-{
-    acs_cuda_builder *builder = want->replay ? self->methods->builder : NULL;
-    if ((builder && acs_cuda_builder_has(builder, want->key)) || !make_graph_room(self, want->nodes))
-        return NULL;
-    acs_cuda_build *build = prepare(self, want);
-    if (!build || (builder && acs_cuda_builder_add(builder, build)))
-        return NULL;
-    acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, self->streams[want->slot]);
-    free(build);
-    return exec;
-}
-
 /* Whether another copy may be made, since one that runs cannot be launched beside itself. */
 static bool may_copy_locked(const acs_cuda_methods *methods, const acs_cuda_wanted *want)
 {
@@ -244,8 +138,7 @@ static bool may_copy_locked(const acs_cuda_methods *methods, const acs_cuda_want
                            (uint64_t)(copies + 1) * want->nodes * TUNE_GRAPH_COPIES_PART <= methods->nodes_most);
 }
 
-/* Find a copy. `*more`: none was found, and one may be built. */
-static acs_cuda_exec *find_exec(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
+acs_cuda_exec *acs_cuda_exec_find(acs_cuda *self, const acs_cuda_wanted *want, bool *more)
 {
     acs_cuda_methods *methods = self->methods;
     acs_cuda_exec *exec = NULL;
@@ -270,19 +163,6 @@ static acs_cuda_exec *find_exec(acs_cuda *self, const acs_cuda_wanted *want, boo
     return exec;
 }
 
-acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
-{
-    bool more = false;
-    acs_cuda_wanted again = *want;
-    acs_cuda_exec *exec = find_exec(self, want, &more);
-    if (more)
-        exec = build(self, want);
-    if (exec || !more || acs_cuda_fault(self))
-        return exec;
-    again.sightings = UINT32_MAX; /* no copy can be built: take one that runs, to be launched behind itself */
-    return find_exec(self, &again, &more);
-}
-
 /* ------------------------------------------------------------------------------------------------------- launching */
 
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled)
@@ -301,6 +181,6 @@ acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, ui
     acs_lock_release(&methods->lock);
     if (result == CUDA_SUCCESS)
         return ACS_OK;
-    refuse_key(self, key, "launched", result);
+    acs_cuda_graph_refuse(self, key, "launched", result);
     return ACS_NOT_READY;
 }

@@ -240,11 +240,12 @@ typedef struct acs_cuda_wanted {
     acs_replay *replay; /* NULL: none */
     const acs_layer_template *shape;
 } acs_cuda_wanted;
-/*
- * Get a graph, which belongs to this thread until it is issued. NULL: there is none now. A replay's graph is built by
- * another thread (builder.c), for later; all others in the call.
- */
-acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);
+/* Find a copy, which belongs to this thread until it is issued. *more: none was found, and one may be built. */
+acs_cuda_exec *acs_cuda_exec_find(acs_cuda *self, const acs_cuda_wanted *want, bool *more);
+/* Whether one more graph fits into the budget; graphs are evicted for it. */
+bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes);
+/* The key's graph failed. If the error is not fatal, the key is not tried again. */
+void acs_cuda_graph_refuse(acs_cuda *self, uint64_t key, const char *what, CUresult result);
 /*
  * Make room for a prepared graph, build it, and put it into the index, taken. The upload is in the stream. NULL: it
  * cannot be had, and was destroyed.
@@ -263,6 +264,12 @@ void acs_cuda_builder_destroy(acs_cuda_builder *builder);
 bool acs_cuda_builder_has(acs_cuda_builder *builder, uint64_t key);
 /* Build a graph. False: no thread can be had; the build stays the caller's. */
 bool acs_cuda_builder_add(acs_cuda_builder *builder, acs_cuda_build *build);
+
+/*
+ * graphs/wanted.c: get a graph, which belongs to this thread until it is issued. NULL: there is none now. A replay's graph
+ * is built by another thread, for later; all others in the call.
+ */
+acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);
 /* Launch a filled graph, unless filling failed (`filled`). ACS_OK or ACS_NOT_READY; a fatal error is noted. */
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled);
 
