@@ -72,6 +72,8 @@ acs_status acs_draft_bind(acs_draft *draft);
  * Defined in residency/bind.c.
  */
 acs_status acs_draft_begin_contents(acs_draft *draft);
+/* Part of acs_draft_queue: push the record, or all parts, into the FIFO. Returns the last number; 0: it is full. */
+acs_op acs_draft_push(const acs_draft *draft);
 /* Queue the record, waiting while the FIFO is full. 0 with an error: the draft was dropped. */
 acs_op acs_draft_queue(acs_draft *draft);
 /* Give the record back; keep this thread's error in the context, too. @return 0. */

@@ -41,6 +41,8 @@ typedef struct acs_op_hooks {
      * Before the record enters the FIFO. True: it went elsewhere, and *op is the result of the call, 0 with an error.
      */
     bool (*submit)(struct acs_draft *draft, acs_op *op);
+    /* acs_draft_push for a draft. 0: the FIFO is full. Called with ACS_MODE_REPEATS. */
+    acs_op (*push)(struct acs_draft *draft);
     /* The record is in the FIFO, as `op`. */
     void (*queued)(struct acs_draft *draft, acs_op op);
     /* The draft is dropped. Its record is not yet given back. */
@@ -48,10 +50,10 @@ typedef struct acs_op_hooks {
     /* An op ended. Under the core's lock. Called with ACS_MODE_DEVICES. */
     void (*ended)(acs_context *context, const acs_end *end);
     /*
-     * Let ops up to this number go on that are held back; UINT64_MAX: all. `waits`: the program waits for the op, or
-     * for all. Called with ACS_MODE_REPEATS.
+     * The thread needs this op to go on, which may be held back; UINT64_MAX: all ops. `waits`: the program begins to wait
+     * for it. Called with ACS_MODE_REPEATS.
      */
-    void (*flush)(acs_context *context, acs_op up_to, bool waits);
+    void (*flush)(acs_context *context, acs_op op, bool waits);
     /* A call wants to wait for all ops. An error if the thread may not wait, since its ops are captured or held. */
     acs_status (*may_wait)(acs_context *context, const char *function);
     /* Before a wait for all ops. */

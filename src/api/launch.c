@@ -115,11 +115,17 @@ acs_status acs_draft_bind(acs_draft *draft)
     return ACS_LIKELY(!(draft->modes & ACS_MODE_BLOCKS)) ? ACS_OK : draft->context->hooks->bind(draft);
 }
 
-static acs_op push(const acs_draft *draft)
+acs_op acs_draft_push(const acs_draft *draft)
 {
     acs_fifo *fifo = draft->context->core.fifo;
     return ACS_LIKELY(!draft->parts) ? acs_fifo_push(fifo, draft->record)
                                      : acs_fifo_push_all(fifo, draft->part, draft->parts);
+}
+
+static acs_op push(acs_draft *draft)
+{
+    const bool repeats = draft->modes & ACS_MODE_REPEATS;
+    return ACS_UNLIKELY(repeats) ? draft->context->hooks->push(draft) : acs_draft_push(draft);
 }
 
 static bool has_place(acs_context *context, void *draft)

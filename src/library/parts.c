@@ -175,6 +175,7 @@ static const acs_op_hooks g_hooks = {
     .queued = queued,
     .drop = drop,
     .ended = ended,
+    .push = acs_repeats_push,
     .flush = acs_repeats_flush,
     .may_wait = may_wait,
     .before_drain = before_drain,

@@ -60,14 +60,14 @@ static bool learns(const acs_repeat *repeat)
     return repeat->rested == repeat->rests;
 }
 
-void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op, acs_op number)
+void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
 {
     const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any;
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     acs_known *known = fit && learns(repeat) ? acs_known_get(repeat, op) : NULL;
     repeat->missed += fit;
     if (known) {
-        acs_repeat_queued(repeat, known, number);
+        acs_repeat_queued(repeat, known, 0);
         if (trace->count)
             trace->ops[trace->count - 1].missed = true;
         return;
@@ -75,6 +75,14 @@ void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op, acs_op numbe
     if (!fit && learns(repeat) && trace->count)
         trace->ops[trace->count - 1].awaited = latest_before(repeat, op); /* no replay may pass the op */
     repeat->last = NULL;
+}
+
+void acs_repeat_numbered(acs_repeat *repeat, acs_op number)
+{
+    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    acs_traced *last = trace->count ? &trace->ops[trace->count - 1] : NULL;
+    if (last && last->missed && !last->number)
+        last->number = number;
 }
 
 /* The op of a pass that has this number; NULL: none of the last TUNE_REPEAT_NUMBERS. */

@@ -211,27 +211,20 @@ acs_op acs_repeats_launch(acs_context *context, const acs_launch_params *p)
  * Whether no replay may stay open behind the op: a callback, for which the program may wait by itself; and an op with
  * which new lives of blocks begin, since later ops must not be older than these.
  */
-static bool ends_all(const acs_context *context, const acs_record *op)
+static bool ends_all(const acs_record *op)
 {
-    return op->kind == ACS_KIND_CALLBACK || (acs_context_modes(context) & ACS_MODE_REUSES);
+    return op->kind == ACS_KIND_CALLBACK || (op->flags & ACS_RECORD_REUSES);
 }
 
-/* An op goes the usual way. `repeat`: its thread's pass, or NULL. */
+/* The op goes the usual way: learn it. `repeat`: its thread's pass, or NULL. */
 static void pass_by(acs_context *context, acs_repeat *repeat, const acs_record *op)
 {
-    acs_repeats *all = context->repeats;
-    pthread_mutex_lock(&all->lock);
-    const bool kernel = op->kind == ACS_KIND_KERNEL;
-    acs_op sealed = seal_behind_unknown(context);
-    const acs_op behind = acs_strands_seal(context, ends_all(context, op) ? NULL : op, repeat && !kernel);
-    sealed = behind ? behind : sealed;
-    all->numbered++; /* it is queued now */
-    if (repeat) {
-        all->unmatched += kernel;
-        acs_repeat_unmatched(repeat, op, all->numbered);
-    }
-    pthread_mutex_unlock(&all->lock);
-    wake(context, sealed);
+    if (!repeat)
+        return;
+    pthread_mutex_lock(&context->repeats->lock);
+    context->repeats->unmatched += op->kind == ACS_KIND_KERNEL;
+    acs_repeat_unmatched(repeat, op);
+    pthread_mutex_unlock(&context->repeats->lock);
 }
 
 acs_op acs_repeats_queue(acs_draft *draft)
@@ -249,4 +242,31 @@ acs_op acs_repeats_queue(acs_draft *draft)
     }
     pass_by(context, repeat, draft->record);
     return 0;
+}
+
+/*
+ * In one step, since a replay that is opened behind the number must not hold ops that come before it: seal the strands
+ * that the ops conflict with, and push.
+ */
+acs_op acs_repeats_push(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    acs_repeats *all = context->repeats;
+    acs_repeat *repeat = acs_thread_pass_in(context);
+    const uint32_t count = draft->parts ? draft->parts : 1;
+    const bool cuts = repeat && draft->record->kind != ACS_KIND_KERNEL;
+    pthread_mutex_lock(&all->lock);
+    acs_op sealed = seal_behind_unknown(context);
+    for (uint32_t i = 0; i < count; i++) {
+        const acs_record *op = draft->parts ? draft->part[i] : draft->record;
+        const acs_op behind = acs_strands_seal(context, ends_all(op) ? NULL : op, cuts);
+        sealed = behind ? behind : sealed;
+    }
+    const acs_op op = acs_draft_push(draft);
+    all->numbered += op ? count : 0; /* less than the number if another thread's op came between */
+    if (repeat)
+        acs_repeat_numbered(repeat, op);
+    pthread_mutex_unlock(&all->lock);
+    wake(context, sealed);
+    return op;
 }

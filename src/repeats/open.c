@@ -5,11 +5,31 @@
 #include "repeats/repeat_internal.h"
 
 #include "api/threads.h"
+#include "window/regions.h"
 
 #include <string.h>
 #include <utlist.h>
 
 /* ------------------------------------------------------------------------------------------------------- conflicts */
+
+/* What the window sees of a replay of the strand: few ranges, or the strand's segments, or all memory. */
+static const acs_segment *view(const acs_strand *strand, uint32_t *count)
+{
+    static const acs_segment everything = {.access = ACS_UPDATE, .extent = ACS_EXTENT_ALL};
+    *count = strand->range_count ? strand->range_count : strand->segment_count;
+    if (*count <= TUNE_REPEAT_SEGMENTS)
+        return strand->range_count ? strand->ranges : strand->segments;
+    *count = 1;
+    return &everything;
+}
+
+/* Whether the op would have to wait in the window for a replay of the strand. */
+static bool waits_for(const acs_record *op, const acs_strand *strand)
+{
+    uint32_t count;
+    const acs_segment *segments = view(strand, &count);
+    return op->any || acs_segments_conflict(segments, count, op->segments, op->segment_count);
+}
 
 void acs_strand_cut(acs_strand *strand)
 {
@@ -23,7 +43,7 @@ acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts)
     acs_op sealed = 0;
     acs_strand *strand, *next;
     DL_FOREACH_SAFE2 (context->repeats->open_strands, strand, next, open_next) {
-        if (op && !acs_footprint_conflicts(strand, op))
+        if (op && !waits_for(op, strand))
             continue;
         if (cuts)
             acs_strand_cut(strand);
@@ -39,10 +59,13 @@ acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts)
 static void seal_other_passes(acs_context *context, const acs_strand *strand)
 {
     acs_strand *other, *next;
-    DL_FOREACH_SAFE2 (context->repeats->open_strands, other, next, open_next)
-        if (other->repeat != strand->repeat && acs_segments_conflict(other->segments, other->segment_count,
-                                                                     strand->segments, strand->segment_count))
+    uint32_t own_count, count;
+    const acs_segment *own = view(strand, &own_count);
+    DL_FOREACH_SAFE2 (context->repeats->open_strands, other, next, open_next) {
+        const acs_segment *segments = view(other, &count);
+        if (other->repeat != strand->repeat && acs_segments_conflict(segments, count, own, own_count))
             (void)acs_strand_seal(context, other); /* this one's seal wakes the core */
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------ costs */
@@ -172,19 +195,11 @@ acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
 
 /* ------------------------------------------------------------------------------------------------------------ open */
 
-/*
- * Give the record the footprint that the window sees: in few ranges, or the strand's segments, or all memory. False: no
- * memory.
- */
+/* Give the record the footprint that the window sees. False: no memory. */
 static bool set_segments(acs_context *context, acs_record *record, const acs_strand *strand)
 {
-    static const acs_segment everything = {.access = ACS_UPDATE, .extent = ACS_EXTENT_ALL};
-    const acs_segment *segments = strand->range_count ? strand->ranges : strand->segments;
-    uint32_t count = strand->range_count ? strand->range_count : strand->segment_count;
-    if (count > TUNE_REPEAT_SEGMENTS) {
-        segments = &everything;
-        count = 1;
-    }
+    uint32_t count;
+    const acs_segment *segments = view(strand, &count);
     if (acs_record_reserve(context->records, record, 0, 0, count) != ACS_OK)
         return false;
     memcpy(record->segments, segments, count * sizeof *segments);

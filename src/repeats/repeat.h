@@ -34,9 +34,11 @@ void acs_repeats_close(acs_context *context);
 acs_op acs_repeats_launch(acs_context *context, const acs_launch_params *params);
 /*
  * The draft is about to be queued. Take it into a replay, give its record back, and return its number. 0: it goes the
- * usual way; the thread's replay was sealed, and the op is learnt.
+ * usual way, and is learnt.
  */
 acs_op acs_repeats_queue(acs_draft *draft);
+/* acs_draft_push behind replays that it conflicts with, which are sealed. 0: the FIFO is full. */
+acs_op acs_repeats_push(acs_draft *draft);
 /*
  * Seal the replay with this op, of any thread, since the thread needs the op to go on; UINT64_MAX: all. An op that is in
  * no replay needs none: it sealed what it depends on when it was queued. But if the window is full, all are sealed: they

@@ -213,8 +213,9 @@ void acs_repeat_pass_begin(acs_repeat *repeat);
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most);
 /* The pass queues this known op next, which has this number. */
 void acs_repeat_queued(acs_repeat *repeat, acs_known *op, acs_op number);
-/* An op of the pass goes the usual way. It gets this number, if no other thread queues ops. */
-void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op, acs_op number);
+/* An op of the pass goes the usual way; and, unless other threads' ops share the pass, its number, or 0. */
+void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op);
+void acs_repeat_numbered(acs_repeat *repeat, acs_op number);
 /* The pass waits for `op`, whose strand's fragment ends here; UINT64_MAX: for all, and all end. */
 void acs_repeat_waits(acs_repeat *repeat, acs_op op);
 /* All its replays have ended. */

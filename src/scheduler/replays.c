@@ -7,7 +7,10 @@
 
 #include "window/replay.h"
 
-/* Let later ops know of the ops that were taken out since the last call. True: there are such. */
+/*
+ * Let later ops know of the ops that were taken out. Only when the replay is booked, since it may be placed again, and
+ * then its ops would learn of those that come behind them. True: there are such.
+ */
 static bool poison_ends(acs_core *core, acs_replay *replay)
 {
     const uint32_t from = replay->ends_told;
@@ -51,14 +54,13 @@ void acs_core_replay_placed_locked(acs_core *core, acs_entry *entry)
     for (uint32_t at = 0; at < replay->shape->ops; at++) {
         if (!acs_replay_has(replay, at))
             continue;
-        const acs_op cause = acs_depend_cause(&core->window, acs_replay_op(replay, at));
+        const acs_op before = acs_depend_cause(&core->window, acs_replay_op(replay, at));
+        const acs_op cause = before ? before : acs_replay_cause(replay, at);
         const acs_replay_end end = {.at = at, .status = ACS_ERR_SKIPPED, .cause = cause};
-        if (!cause)
-            continue;
-        acs_replay_take_out(replay, &end);
-        (void)poison_ends(core, replay); /* the next op of the replay may depend on this one */
+        if (cause)
+            acs_replay_take_out(replay, &end);
     }
-    tell_pending(core, entry);
+    tell_pending(core, entry); /* of a failure before the replay: they follow the failed op by the replay alone */
 }
 
 void acs_core_replay_booked_locked(acs_core *core, const acs_entry *entry)

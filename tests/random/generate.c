@@ -3,6 +3,7 @@
  * touches no arena and calls nothing of the library. The same configuration always gives the same program.
  */
 #include "moving.h"
+#include "passing.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ typedef struct generator {
     bool shared;   /* all threads use domain 0 */
     uint32_t phase; /* of a crowd: steps that mostly write, then as many that mostly read */
     uint32_t period; /* of a dense program: steps after which much comes again; 0: it is none */
+    bool passes;     /* and the program says so */
     bool reading;
     bool any_ok;   /* ops without a footprint are allowed: with failures they would tie the threads together */
 } generator;
@@ -522,7 +524,7 @@ static void make_other(generator *g, domain *d, step *s)
 static bool repeat(generator *g, step *s)
 {
     const step *model = s - g->period;
-    return model->kind == STEP_KERNEL && !dice_percent(&g->dice, 6) && do_again(g, s, model);
+    return model->kind == STEP_KERNEL && !dice_percent(&g->dice, g->passes ? 3 : 6) && do_again(g, s, model);
 }
 
 static void make_step(generator *g, step *s)
@@ -569,7 +571,10 @@ program *program_generate(const random_config *config)
     g.shared = config->threads == 1 || config->baton;
     g.any_ok = g.shared || !(config->failing || config->options.faults);
     g.phase = config->crowded ? 6 + dice_below(&g.dice, 30) : 0;
+    g.passes = program_passes(config);
     g.period = p->period = config->dense ? 6 + dice_below(&g.dice, 60) : 0;
+    if (g.passes) /* several passes, of the same threads */
+        g.period = p->period = 3 + config->ops / (4 + dice_below(&g.dice, 6));
     p->direct_init = config->failing || config->options.faults;
     make_arenas(&g);
     p->steps = program_alloc(p, config->ops * sizeof *p->steps);
@@ -577,6 +582,8 @@ program *program_generate(const random_config *config)
     for (uint32_t i = 0; i < config->ops; i++) {
         p->steps[i].index = i;
         p->steps[i].thread = dice_below(&g.dice, config->threads);
+        if (g.passes && i >= g.period && !dice_percent(&g.dice, 3))
+            p->steps[i].thread = p->steps[i - g.period].thread;
         make_step(&g, &p->steps[i]);
     }
     if (config->tight)
