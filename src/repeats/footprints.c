@@ -141,9 +141,12 @@ bool acs_footprints_find_ranges(acs_repeat *repeat)
         before_alone = alone;
         reach_add(&r, &all[i]);
     }
-    for (uint32_t s = 0; s < repeat->strand_count; s++)
+    repeat->wide = false;
+    for (uint32_t s = 0; s < repeat->strand_count; s++) {
         if (repeat->strands[s].range_count > TUNE_REPEAT_RANGES)
             repeat->strands[s].range_count = 0;
+        repeat->wide |= acs_footprint_is_wide(&repeat->strands[s]);
+    }
     free(all);
     return true;
 }

@@ -16,11 +16,9 @@
 static const acs_segment *view(const acs_strand *strand, uint32_t *count)
 {
     static const acs_segment everything = {.access = ACS_UPDATE, .extent = ACS_EXTENT_ALL};
-    *count = strand->range_count ? strand->range_count : strand->segment_count;
-    if (*count <= TUNE_REPEAT_SEGMENTS)
-        return strand->range_count ? strand->ranges : strand->segments;
-    *count = 1;
-    return &everything;
+    const bool wide = acs_footprint_is_wide(strand);
+    *count = wide ? 1 : strand->range_count ? strand->range_count : strand->segment_count;
+    return wide ? &everything : strand->range_count ? strand->ranges : strand->segments;
 }
 
 /* Whether the op would have to wait in the window for a replay of the strand. */
@@ -53,17 +51,19 @@ acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts)
 }
 
 /*
- * Another thread may be in a pass whose open strands conflict with this one. An op that it adds later would come behind
- * ops of this one, but has a smaller number.
+ * Seal open replays of other strands that conflict with this one: of another thread's pass, or where the window sees all
+ * memory of one of the strands. An op that they get later would come behind ops of this one, but has a smaller number.
+ * And a wait for an op of this one seals no other.
  */
-static void seal_other_passes(acs_context *context, const acs_strand *strand)
+static void seal_before(acs_context *context, const acs_strand *strand)
 {
     acs_strand *other, *next;
     uint32_t own_count, count;
     const acs_segment *own = view(strand, &own_count);
     DL_FOREACH_SAFE2 (context->repeats->open_strands, other, next, open_next) {
         const acs_segment *segments = view(other, &count);
-        if (other->repeat != strand->repeat && acs_segments_conflict(segments, count, own, own_count))
+        const bool wide = acs_footprint_is_wide(other) || acs_footprint_is_wide(strand);
+        if ((wide || other->repeat != strand->repeat) && acs_segments_conflict(segments, count, own, own_count))
             (void)acs_strand_seal(context, other); /* this one's seal wakes the core */
     }
 }
@@ -236,8 +236,8 @@ bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece,
     *room = !replay && piece->made < TUNE_REPEAT_REPLAYS;
     if (!record)
         return false;
-    if (all->open > 1)
-        seal_other_passes(context, strand);
+    if (all->open > 1 || strand->repeat->wide)
+        seal_before(context, strand);
     const acs_op number = queue_record(context, record, strand, piece->records[place]->site, span, room);
     if (!number)
         return false;

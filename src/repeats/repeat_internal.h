@@ -105,6 +105,7 @@ struct acs_repeat {
     uint32_t fragments;        /* number of the fragment that was looked at last, modulo 2^32 */
     acs_strand *strands;
     uint32_t strand_count;
+    bool wide;                 /* of a strand the window sees all memory */
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
     uint32_t missed;           /* kernels that went the usual way */
@@ -152,6 +153,11 @@ bool acs_strands_find(acs_known *const *ops, uint32_t count, uint32_t *strands);
 bool acs_footprints_find(acs_repeat *repeat, acs_known *const *ops);
 /* Find the ranges by which the window sees the strands. False: no memory. */
 bool acs_footprints_find_ranges(acs_repeat *repeat);
+/* Whether the window sees all memory of it, since its segments are too many. */
+static inline bool acs_footprint_is_wide(const acs_strand *strand)
+{
+    return !strand->range_count && strand->segment_count > TUNE_REPEAT_SEGMENTS;
+}
 /* Add the footprint of an op to its strand's. False: no memory. */
 bool acs_footprint_add(acs_strand *strand, const acs_record *op);
 /* Whether the op may conflict with one of the strand. */

@@ -212,6 +212,33 @@ static void what_may_touch_any_memory_never_recurs(void **state)
     assert_int_equal(pass_of_one(context, 0), 4);
 }
 
+/* Two strands whose cells lie between each other: too many segments for the window, which sees all memory. */
+static acs_op launch_among(acs_context *context, uint32_t cell)
+{
+    static uint64_t cells[1024];
+    uint64_t *to = &cells[cell], number = 1;
+    return ACS_LAUNCH_ON(context, &g_mix, 1, 1, 0, ACS_ARGS(to, to, to, number),
+                         ACS_USES(ACS_INOUT(to, sizeof *to), ACS_INOUT(&cells[cell % 2], sizeof *to)));
+}
+
+static void a_wait_ends_beside_a_strand_of_many_segments(void **state)
+{
+    acs_context *context = *state;
+    const uint64_t before = replayed(context);
+    for (int p = 0; p < 4; p++) {
+        assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
+        for (uint32_t i = 2; i < 600; i++) {
+            const acs_op op = launch_among(context, i);
+            assert_true(op > 0);
+            if (i % 50 == 1)
+                assert_int_equal(acs_wait(context, op), ACS_OK);
+        }
+        assert_int_equal(acs_repeat_end(context), ACS_OK);
+        assert_int_equal(acs_sync(context), ACS_OK);
+    }
+    assert_true(replayed(context) - before >= 598);
+}
+
 /* Two fields are written in turn: passes of either kind recur. */
 static void passes_of_two_kinds_in_turn_are_learnt(void **state)
 {
@@ -526,6 +553,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(kernels_may_be_left_out, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_recurs_beside_the_list_is_learnt, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_may_touch_any_memory_never_recurs, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(a_wait_ends_beside_a_strand_of_many_segments, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(passes_of_two_kinds_in_turn_are_learnt, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(waits_inside_a_pass_end, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(chains_recur_in_any_order, open_one, close_quietly),
