@@ -149,15 +149,21 @@ static void let_go_on(waiting *w, bool first)
     w->context->hooks->flush(w->context, one ? w->condition.op : UINT64_MAX, first && !w->try);
 }
 
+/* Ops may have been held back since, or the window may be full of such. */
+static void let_more_go_on(waiting *w)
+{
+    /* relaxed: as in wait_for */
+    if (ACS_UNLIKELY(atomic_load_explicit(&w->context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
+        let_go_on(w, false);
+}
+
 static void caller_sleeps(waiting *w)
 {
     acs_context *context = w->context;
     acs_core_add_condition(&context->core, &w->condition);
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    /* relaxed: as in wait_for; ops may be held back meanwhile */
-    if (ACS_UNLIKELY(atomic_load_explicit(&context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
-        let_go_on(w, false);
+    let_more_go_on(w);
     if (!try_finish(w)) {
         stepped = acs_workers_asleep(context) && acs_context_step(context);
         bool polls = acs_workers_asleep(context) && !context->backend->ops->notifies;
@@ -187,9 +193,11 @@ static void wait_for(waiting *w)
     if (!stepper && !w->try && acs_core_settled(&w->context->core) >= w->condition.op)
         return;
     ACS_NOT_CANCELLED; /* the core holds a pointer to the condition, on this thread's stack */
-    while (stepper && !try_finish(w))
+    while (stepper && !try_finish(w)) {
         if (!stepper->wait(w->context))
             return;
+        let_more_go_on(w);
+    }
     while (!stepper && !look_for_end(w)) {
         bool stepped = steps_itself(w) ? waiting_steps(w) : fills_window(w);
         w->stepped |= stepped;

@@ -432,6 +432,7 @@ static bool learn(acs_repeat *repeat, uint32_t most)
     latest = calloc(repeat->strand_count + 1, sizeof *latest);
     at = calloc(trace->count + 1, sizeof *at);
     if (first && at && latest) {
+        repeat->pass_fragments = repeat->fragments;
         place_cuts(repeat, trace, latest);
         for (uint32_t i = 0; i < trace->count; i++) /* sort by strand, in program order */
             first[trace->ops[i].op->strand + 1]++;
@@ -455,26 +456,20 @@ static bool learn(acs_repeat *repeat, uint32_t most)
 
 /* ---------------------------------------------------------------------------------------------------------- passes */
 
-static bool is_full(const acs_repeat *repeat, uint32_t part)
-{
-    return repeat->known_count >= TUNE_REPEAT_OPS / part || repeat->place_count >= TUNE_REPEAT_PLACES / part;
-}
-
 static void drop_pieces(acs_repeat *repeat)
 {
     while (repeat->pieces)
         acs_piece_drop(repeat, repeat->pieces, NULL);
 }
 
-/* Make room: forget what did not recur, and all if that is not enough. What is in use goes later. */
+/* Make room: forget ops that the latest pass did not have, and all pieces if there are too many. */
 static void forget_some(acs_repeat *repeat)
 {
-    acs_known_drop(repeat, false);
-    if (is_full(repeat, 2)) {
+    if (repeat->place_count >= TUNE_REPEAT_PLACES) {
         drop_pieces(repeat);
         acs_pieces_sweep(repeat);
-        acs_known_drop(repeat, false);
     }
+    acs_known_drop(repeat, repeat->pass_fragments, false);
     repeat->trace[0].count = repeat->trace[1].count = 0;
 }
 
@@ -505,7 +500,7 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
     }
     repeat->passes++;
     acs_pieces_sweep(repeat);
-    if (is_full(repeat, 1))
+    if (repeat->known_count == TUNE_REPEAT_OPS || repeat->place_count >= TUNE_REPEAT_PLACES)
         forget_some(repeat);
 }
 
@@ -513,7 +508,7 @@ void acs_repeat_destroy(acs_repeat *repeat)
 {
     drop_pieces(repeat);
     acs_pieces_sweep(repeat);
-    acs_known_drop(repeat, true);
+    acs_known_drop(repeat, 0, true);
     strands_free(repeat);
     for (int i = 0; i < 2; i++)
         free(repeat->trace[i].ops);

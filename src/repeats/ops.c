@@ -75,7 +75,7 @@ static void forget_followers(acs_repeat *repeat)
     repeat->first = repeat->last = NULL;
 }
 
-void acs_known_drop(acs_repeat *repeat, bool all)
+void acs_known_drop(acs_repeat *repeat, uint32_t fragment, bool all)
 {
     if (!repeat->index)
         return;
@@ -83,7 +83,8 @@ void acs_known_drop(acs_repeat *repeat, bool all)
     for (uint32_t i = 0; i <= repeat->index_mask; i++)
         for (acs_known **at = &repeat->index[i]; *at;) {
             acs_known *known = *at;
-            if (known->refs && !all) {
+            const bool recent = known->seen && (int32_t)(known->seen_in - fragment) >= 0;
+            if ((known->refs || recent) && !all) {
                 at = &known->same;
                 continue;
             }

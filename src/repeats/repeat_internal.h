@@ -103,6 +103,7 @@ struct acs_repeat {
     acs_piece *replaced;       /* they go when their replays have ended */
     uint32_t place_count;      /* ops of all pieces, of replaced ones too */
     uint32_t fragments;        /* number of the fragment that was looked at last, modulo 2^32 */
+    uint32_t pass_fragments;   /* the same, before the latest pass that was learnt from */
     acs_strand *strands;
     uint32_t strand_count;
     bool wide;                 /* of a strand the window sees all memory */
@@ -142,8 +143,8 @@ acs_repeat *acs_thread_pass_in(const acs_context *context);
 acs_known *acs_known_first(const acs_repeat *repeat, uint32_t tag);
 /* The op, added if it is new. If no piece has it, it gets the op's arguments. NULL: no memory, or there are too many. */
 acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op);
-/* Drop all ops that no piece has; or all. */
-void acs_known_drop(acs_repeat *repeat, bool all);
+/* Drop all ops that no piece has and that no fragment had since this one; or all. */
+void acs_known_drop(acs_repeat *repeat, uint32_t fragment, bool all);
 
 /* strands.c: number the strands of these ops, from 0, as ops[i]->strand. False: no memory. */
 bool acs_strands_find(acs_known *const *ops, uint32_t count, uint32_t *strands);

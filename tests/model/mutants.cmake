@@ -89,9 +89,7 @@ model_mutant(caller_announces_after_the_look worker_wait api/wait
 [==[
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    /* relaxed: as in wait_for; ops may be held back meanwhile */
-    if (ACS_UNLIKELY(atomic_load_explicit(&context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
-        let_go_on(w, false);
+    let_more_go_on(w);
     if (!try_finish(w)) {
 ]==] [==[
     bool stepped = false;
