@@ -142,19 +142,17 @@ static bool waiting_steps(waiting *w)
     return acs_caller_steps(w->context, one ? ACS_MAY_LOOK : acs_caller_may(w->context), &w->load);
 }
 
-/* Ops that the thread needs may be held back. `first`: the wait begins. */
+/* Whether ops may be held back. Relaxed: who knows such an op sees the mode, which was set before it had its number. */
+static inline bool holds_back(const waiting *w)
+{
+    return ACS_UNLIKELY(atomic_load_explicit(&w->context->modes, memory_order_relaxed) & ACS_MODE_REPEATS);
+}
+
+/* Ops that the thread needs may be held back, or the window may be full of such. `first`: the wait begins. */
 static void let_go_on(waiting *w, bool first)
 {
     const bool one = !w->try && w->condition.type == ACS_WAIT_FOR_OP;
     w->context->hooks->flush(w->context, one ? w->condition.op : UINT64_MAX, first && !w->try);
-}
-
-/* Ops may have been held back since, or the window may be full of such. */
-static void let_more_go_on(waiting *w)
-{
-    /* relaxed: as in wait_for */
-    if (ACS_UNLIKELY(atomic_load_explicit(&w->context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
-        let_go_on(w, false);
 }
 
 static void caller_sleeps(waiting *w)
@@ -163,7 +161,8 @@ static void caller_sleeps(waiting *w)
     acs_core_add_condition(&context->core, &w->condition);
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    let_more_go_on(w);
+    if (holds_back(w))
+        let_go_on(w, false);
     if (!try_finish(w)) {
         stepped = acs_workers_asleep(context) && acs_context_step(context);
         bool polls = acs_workers_asleep(context) && !context->backend->ops->notifies;
@@ -186,8 +185,7 @@ static uint64_t spin_ns(const waiting *w)
 static void wait_for(waiting *w)
 {
     w->ends_seen = UINT64_MAX;
-    /* relaxed: who knows an op that is held back also sees the mode, which was set before the op had its number */
-    if (ACS_UNLIKELY(atomic_load_explicit(&w->context->modes, memory_order_relaxed) & ACS_MODE_REPEATS))
+    if (holds_back(w))
         let_go_on(w, true);
     const acs_stepper *stepper = w->context->stepper;
     if (!stepper && !w->try && acs_core_settled(&w->context->core) >= w->condition.op)
@@ -196,7 +194,8 @@ static void wait_for(waiting *w)
     while (stepper && !try_finish(w)) {
         if (!stepper->wait(w->context))
             return;
-        let_more_go_on(w);
+        if (holds_back(w))
+            let_go_on(w, false);
     }
     while (!stepper && !look_for_end(w)) {
         bool stepped = steps_itself(w) ? waiting_steps(w) : fills_window(w);

@@ -89,7 +89,8 @@ model_mutant(caller_announces_after_the_look worker_wait api/wait
 [==[
     uint64_t epoch = acs_eventcount_prepare_wait(&context->ends);
     bool stepped = false;
-    let_more_go_on(w);
+    if (holds_back(w))
+        let_go_on(w, false);
     if (!try_finish(w)) {
 ]==] [==[
     bool stepped = false;
