@@ -11,6 +11,7 @@
 #include "api/threads.h"
 #include "api/wait.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <utlist.h>
 
@@ -222,7 +223,8 @@ static void pass_by(acs_context *context, acs_repeat *repeat, const acs_record *
     if (!repeat)
         return;
     pthread_mutex_lock(&context->repeats->lock);
-    context->repeats->unmatched += op->kind == ACS_KIND_KERNEL;
+    if (op->kind == ACS_KIND_KERNEL) /* relaxed: a counter */
+        atomic_fetch_add_explicit(&context->repeats->unmatched, 1, memory_order_relaxed);
     acs_repeat_unmatched(repeat, op);
     pthread_mutex_unlock(&context->repeats->lock);
 }

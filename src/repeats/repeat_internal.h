@@ -123,7 +123,7 @@ struct acs_repeats {
     acs_op numbered;      /* last number of which it is known that its op conflicts with no open strand, or is in one */
     uint32_t most;        /* most ops of a fragment; 0: the context has no replays; constant */
     uint32_t open;        /* passes under way */
-    uint64_t unmatched;   /* kernels of passes that went the usual way */
+    _Atomic uint64_t unmatched; /* kernels of passes that went the usual way */
 };
 
 /* thread_pass.c: the pass that the calling thread is in. Needs no lock. */
