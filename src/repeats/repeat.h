@@ -4,14 +4,15 @@
  * op, a replay (window/replay.h); all others go the usual way. Called through the hooks of src/api.
  *
  * Ops that share memory which one of them writes are a *strand*. What a strand queues from one wait to the next is a
- * *fragment*, a tree of which is kept for each repeat. A fragment that recurs is a *piece*, and a replay belongs to one.
+ * *fragment*. A *piece* is a sequence of ops that covers fragments which recur. A replay belongs to a piece, and leaves
+ * out the ops that the fragment does not have.
  *
  * A replay takes its numbers and enters the window when its first op is matched. It is held there until it is sealed:
- * at the end of its fragment, when its strand queues something else, at the end of the pass, and when a thread waits for
- * one of its ops or for later ones.
+ * at the end of its piece, when its strand queues something else, at the end of the pass, and when a thread waits for
+ * one of its ops.
  *
  * RPT-1  at most one pass of a repeat is under way, by one thread, and a thread is in one pass at most.
- * RPT-2  an unsealed replay has at least one op, and a record and numbers that reach up to its strand's place.
+ * RPT-2  an unsealed replay has at least one op, a record, and a number for each of its ops.
  * RPT-3  no op was queued since a replay was opened that conflicts with its strand.
  */
 #ifndef ACS_REPEAT_H

@@ -258,9 +258,9 @@ void acs_core_replay_sealed(acs_core *core, acs_record *record, struct acs_repla
 bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted);
 
 /* Whether a wait condition is true; ACS_WAIT_FOR_ROOM needs acs_core_add_condition before. Takes the lock. */
-/* Whether the window had no room for the next op. */
-bool acs_core_stalled(acs_core *core);
 bool acs_core_true(acs_core *core, const acs_wait_condition *condition);
+/* Whether the window had no room for the next op. Takes the lock. */
+bool acs_core_stalled(acs_core *core);
 void acs_core_add_condition(acs_core *core, acs_wait_condition *condition);
 void acs_core_remove_condition(acs_core *core, acs_wait_condition *condition);
 /*

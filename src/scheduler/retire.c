@@ -248,10 +248,11 @@ static void name_suspect(suspects *s, const acs_record *op)
 static void name_replay(suspects *s, const acs_replay *replay)
 {
     for (uint32_t at = 0; at < replay->shape->ops; at++) {
+        if (!acs_replay_has(replay, at))
+            continue;
         acs_record op = *replay->shape->op[at]; /* another thread may be filling the replay's own */
         op.seq = acs_replay_number(replay, at);
-        if (acs_replay_has(replay, at))
-            name_suspect(s, &op);
+        name_suspect(s, &op);
     }
 }
 

@@ -31,8 +31,9 @@ struct acs_fifo {
     struct cell *cells;
     uint64_t mask;
     uint64_t first; /* ticket of op 1; not 0 only in tests */
-    uint64_t narrow; /* capacity while it is not wide; mask + 1 while it is */
-    _Atomic uint64_t capacity; /* most tickets that are taken and not popped */
+    uint64_t narrow; /* capacity while it is not wide */
+    /* changed by acs_fifo_widen alone: most tickets that are taken and not popped */
+    _Atomic uint64_t capacity;
     /* producers */
     _Alignas(ACS_CACHE_LINE) _Atomic uint64_t tail; /* next ticket */
     /* consumer */
