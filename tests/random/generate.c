@@ -370,7 +370,7 @@ static bool do_again(const generator *g, step *s, const step *model)
         if (!g->p->arenas[model->work[i].arena].live)
             return false;
     *s = *model;
-    s->index = index;
+    s->index = s->id = index;
     return true;
 }
 
@@ -524,7 +524,11 @@ static void make_other(generator *g, domain *d, step *s)
 static bool repeat(generator *g, step *s)
 {
     const step *model = s - g->period;
-    return model->kind == STEP_KERNEL && !dice_percent(&g->dice, g->passes ? 3 : 6) && do_again(g, s, model);
+    if (model->kind != STEP_KERNEL || dice_percent(&g->dice, g->passes ? 3 : 6) || !do_again(g, s, model))
+        return false;
+    if (g->passes && dice_percent(&g->dice, 70)) /* with the same arguments */
+        s->id = model->id;
+    return true;
 }
 
 static void make_step(generator *g, step *s)
@@ -580,7 +584,7 @@ program *program_generate(const random_config *config)
     p->steps = program_alloc(p, config->ops * sizeof *p->steps);
     p->step_count = config->ops;
     for (uint32_t i = 0; i < config->ops; i++) {
-        p->steps[i].index = i;
+        p->steps[i].index = p->steps[i].id = i;
         p->steps[i].thread = dice_below(&g.dice, config->threads);
         if (g.passes && i >= g.period && !dice_percent(&g.dice, 3))
             p->steps[i].thread = p->steps[i - g.period].thread;

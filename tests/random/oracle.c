@@ -82,7 +82,7 @@ static void run_mix(const oracle *o, const step *s)
         head.extra_bytes[j] = sizes[j];
         extras[j] = extra_bytes + used;
         for (uint32_t k = 0; k < sizes[j]; k++)
-            extra_bytes[used++] = mix_extra_byte(s->index, j, k);
+            extra_bytes[used++] = mix_extra_byte(s->id, j, k);
     }
     for (uint32_t i = 0; i < s->work_count; i++) {
         const span *w = &s->work[i];

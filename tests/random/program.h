@@ -74,7 +74,8 @@ typedef struct span {
 typedef struct step {
     step_kind kind;
     uint32_t thread;
-    uint32_t index;         /* in the program; also the op's id in its hash */
+    uint32_t index;         /* in the program */
+    uint32_t id;            /* the op's id in its hash: the index, or that of a kernel with the same arguments */
 
     /* what it does */
     int signature;          /* KERNEL: -1 is the kernel without arguments, which touches nothing */
@@ -127,7 +128,7 @@ static inline bool step_repeats(const step *s)
 /* What its op computes with: of all calls that repeat the same number, so that one may be like another. */
 static inline uint32_t step_id(const step *s)
 {
-    return step_repeats(s) ? 0 : s->index;
+    return step_repeats(s) ? 0 : s->id;
 }
 
 typedef struct block block;

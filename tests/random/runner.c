@@ -114,7 +114,7 @@ static void do_kernel(run *r, step *s)
     struct {
         mix_head head;
         mix_piece pieces[MIX_PIECES];
-    } work = {.head = {.id = s->index, .pieces = s->work_count, .spin = s->spin}};
+    } work = {.head = {.id = step_id(s), .pieces = s->work_count, .spin = s->spin}};
     _Alignas(16) unsigned char extra[ACS_ARG_BYTES_MAX];
     acs_arg list[MIX_EXTRAS + 1] = {{0}};
     const uint16_t *sizes = NULL;
@@ -134,7 +134,7 @@ static void do_kernel(run *r, step *s)
             list[j + 1] = (acs_arg){extra + used, sizes[j], ACS_ARG_VALUE};
             work.head.extra_bytes[j] = sizes[j];
             for (uint32_t k = 0; k < sizes[j]; k++)
-                extra[used++] = mix_extra_byte(s->index, j, k);
+                extra[used++] = mix_extra_byte(s->id, j, k);
         }
         launch.args = (acs_args){list, work.head.extras + 1};
     }
@@ -158,7 +158,7 @@ static closure_head *make_closure(run *r, const step *s, size_t *bytes)
     for (uint32_t j = 0; j < s->extra_count; j++) {
         c->mix.extra_bytes[j] = s->extra_bytes[j];
         for (uint32_t k = 0; k < s->extra_bytes[j]; k++)
-            *out++ = mix_extra_byte(s->index, j, k);
+            *out++ = mix_extra_byte(s->id, j, k);
     }
     return c;
 }
