@@ -34,12 +34,12 @@ static void records(const micro_options *options, acs_record_pool *pool, const c
 static void fifo_trips(const micro_options *options, acs_fifo *fifo)
 {
     static micro_samples samples;
-    static acs_record record;
+    static acs_record records[BURST];
     micro_samples_clear(&samples);
     while (!micro_samples_full(&samples, options)) {
         uint64_t start = acs_clock_ns();
         for (int i = 0; i < BURST; i++)
-            (void)acs_fifo_push(fifo, &record);
+            (void)acs_fifo_push(fifo, &records[i]);
         for (int i = 0; i < BURST; i++)
             (void)acs_fifo_pop(fifo);
         micro_samples_add(&samples, acs_clock_ns() - start, BURST);

@@ -17,6 +17,7 @@ static const char usage[] =
     "  --scenes N          scenes; scene k has body plan k mod 5                                         (5)\n"
     "  --worlds N[,N...]   worlds of each scene, a table for each           (256,512,1024,2048,4096,8192)\n"
     "  --steps N           environment steps of a repetition                                            (50)\n"
+    "  --warm-up N         steps of each repetition, before those, that are not timed                    (0)\n"
     "  --reps N            repetitions; runners take turns within each                                   (3)\n"
     "  --order ORDER       scene: scene after scene; interleaved: one kernel of each in turn  (interleaved)\n"
     "  --runner R[,R...]   runners, or all                                                             (all)\n"
@@ -101,6 +102,8 @@ static bool parse_value(bench_settings &s, const char *name, const char *value)
         choose_worlds(s, value);
     else if (strcmp(name, "--steps") == 0)
         s.steps = static_cast<int>(number(name, value, 1, 1000000));
+    else if (strcmp(name, "--warm-up") == 0)
+        s.warm_up = static_cast<int>(number(name, value, 0, 1000000));
     else if (strcmp(name, "--reps") == 0)
         s.reps = static_cast<int>(number(name, value, 1, 1000));
     else if (strcmp(name, "--seed") == 0)

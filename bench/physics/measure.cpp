@@ -1,7 +1,8 @@
 /*
  * Owns the order of runs and the clock: every way to run is warmed up, then all are timed in turn in each repetition, from
- * the same initial state. A step is timed twice: until it is submitted, and until all of it is complete; then steps are
- * timed that follow each other without a wait. Called by main once for each number of worlds; prints only what differs.
+ * the same initial state, behind the first steps (--warm-up), which are not timed. A step is timed twice: until it is
+ * submitted, and until all of it is complete; then steps are timed that follow each other without a wait. Called by main
+ * once for each number of worlds; prints only what differs.
  */
 #include "measure.h"
 
@@ -16,36 +17,41 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-enum { WARM_UP_STEPS = 5 };
+enum { FIRST_STEPS = 5 }; /* of each runner, before the first repetition */
 
 double us_since(steady::time_point start)
 {
     return std::chrono::duration<double, std::micro>(steady::now() - start).count();
 }
 
-/* Steps that each end with a wait for completion, as a program needs it that looks at the observations. */
-void run_steps(const simulation &sim, driver &d, int steps, bench_row *row)
+/* Begin a repetition: steps from the initial state that are not timed. */
+void run_warm_up(const simulation &sim, driver &d, int steps)
 {
     reset_scenes(sim);
     d.begin();
+    for (int k = 0; k < steps; k++) {
+        d.step();
+        d.finish();
+    }
+}
+
+/* Steps that each end with a wait for completion, as a program needs it that looks at the observations. */
+void run_steps(driver &d, int steps, bench_row &row)
+{
     for (int k = 0; k < steps; k++) {
         const steady::time_point start = steady::now();
         d.step();
         const double submitted = us_since(start);
         d.finish();
         const double complete = us_since(start);
-        if (row) {
-            row->submit_us.push_back(submitted);
-            row->step_us.push_back(complete);
-        }
+        row.submit_us.push_back(submitted);
+        row.step_us.push_back(complete);
     }
 }
 
 /* @return microseconds per step when nothing waits between steps but for counts. */
-double run_back_to_back(const simulation &sim, driver &d, int steps)
+double run_back_to_back(driver &d, int steps)
 {
-    reset_scenes(sim);
-    d.begin();
     const steady::time_point start = steady::now();
     for (int k = 0; k < steps; k++)
         d.step();
@@ -64,11 +70,13 @@ void add_counts(bench_row &row, const driver_counts &c, int steps)
 
 void repetition(const bench_settings &s, const simulation &sim, driver &d, const scene_states &want, bench_row &row)
 {
-    run_steps(sim, d, s.steps, &row);
-    add_counts(row, d.counts(), s.steps);
+    run_warm_up(sim, d, s.warm_up);
+    run_steps(d, s.steps, row);
+    add_counts(row, d.counts(), s.warm_up + s.steps);
     if (s.check && !same_states(sim, want, row.v->name))
         row.differs = true;
-    row.back_us.push_back(run_back_to_back(sim, d, s.steps));
+    run_warm_up(sim, d, s.warm_up);
+    row.back_us.push_back(run_back_to_back(d, s.steps));
     if (s.check && !same_states(sim, want, row.v->name))
         row.differs = true;
 }
@@ -85,7 +93,7 @@ void run_all(const bench_settings &s, const driver_setup &setup, const scene_sta
             if (!drivers[k])
                 drivers[k] = row.v->make(setup);
             if (rep < 0)
-                run_steps(setup.sim, *drivers[k], std::min<int>(s.steps, WARM_UP_STEPS), nullptr);
+                run_warm_up(setup.sim, *drivers[k], std::min<int>(s.warm_up + s.steps, FIRST_STEPS));
             else
                 repetition(s, setup.sim, *drivers[k], want, row);
         }
@@ -131,7 +139,7 @@ bench_table measure(const bench_settings &s, int worlds)
         t.rows.back().left_out = v->needs_gpu && !sim.gpu && !s.emulate;
     }
     const driver_setup setup = {sim, s.issue_order, s.cpu, s.emulate, s.forget, s.timeline};
-    const scene_states want = reference_run(setup, s.steps, t.bound);
+    const scene_states want = reference_run(setup, s.warm_up + s.steps, t.bound);
     t.passed = !t.bound.differs;
     run_all(s, setup, want, t);
     for (const bench_row &row : t.rows)

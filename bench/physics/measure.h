@@ -9,7 +9,7 @@
 #include "bound.h"
 
 struct bench_settings {
-    int scenes = 5, steps = 50, reps = 3, cpu = -1;
+    int scenes = 5, warm_up = 0, steps = 50, reps = 3, cpu = -1;
     std::vector<int> worlds = {256, 512, 1024, 2048, 4096, 8192};
     order issue_order = ORDER_INTERLEAVED;
     uint64_t seed = 1;

@@ -106,8 +106,9 @@ void report_table(const bench_settings &s, const bench_table &t)
 {
     const bench_bound &b = t.bound;
 
-    printf("\nphysics       %d scenes of %d worlds, issued %s; backend %s; %d steps, %d repetitions\n", s.scenes, t.worlds,
-           s.issue_order == ORDER_SCENE ? "scene after scene" : "interleaved", t.backend, s.steps, s.reps);
+    printf("\nphysics       %d scenes of %d worlds, issued %s; backend %s; %d steps after %d, %d repetitions\n", s.scenes,
+           t.worlds, s.issue_order == ORDER_SCENE ? "scene after scene" : "interleaved", t.backend, s.steps, s.warm_up,
+           s.reps);
     printf("reference     %llu kernels, %llu edges; longest path %d (%s), so %.1f side by side at most; front end %.0f us "
            "(%.2f a kernel), path %.0f us (%.1f a hop)\n",
            static_cast<unsigned long long>(b.kernels), static_cast<unsigned long long>(b.edges), b.depth, b.deepest,

@@ -30,6 +30,7 @@ typedef struct acs_known {
     uint32_t width;             /* the x of its grid, then */
     uint32_t kind;              /* acs_kernel_kind */
     bool launch;                /* the program launched a kernel: it is no copy or fill */
+    uint8_t mark;               /* its bit in filters */
     uint8_t seen;               /* fragments that had it, of passes that were learnt from; 2 at most */
     uint32_t seen_in;           /* the latest of them */
     uint32_t begun_pass, begun_ops; /* pass in which it began a fragment last, modulo 2^32, and the ops of the longest */
@@ -56,12 +57,17 @@ bool acs_known_op_has_values_of(const acs_known *known, const acs_launch_params 
 void acs_known_op_copy_args(const acs_known *known, const acs_launch_params *params, unsigned char *arg_bytes);
 /* Take an equal op's arguments and width as its own: no piece has it. */
 void acs_known_op_take_values(acs_known *known, const acs_record *op);
-/* Prefetch what a comparison with it reads. */
+/* Prefetch what a comparison with it reads: first the struct; and once that is there, what lies behind it. */
 static inline void acs_known_op_fetch(const acs_known *known)
 {
-    const unsigned char *block = (const unsigned char *)known;
-    for (unsigned line = 0; line < 5; line++)
-        __builtin_prefetch(block + line * ACS_CACHE_LINE);
+    __builtin_prefetch(known);
+    __builtin_prefetch((const unsigned char *)known + ACS_CACHE_LINE);
+}
+static inline void acs_known_op_fetch_lists(const acs_known *known)
+{
+    const unsigned char *end = known->arg_bytes + known->arg_count * sizeof(uint64_t);
+    for (const unsigned char *at = (const unsigned char *)known->segments; at < end; at += ACS_CACHE_LINE)
+        __builtin_prefetch(at);
 }
 
 #endif

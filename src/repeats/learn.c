@@ -109,7 +109,7 @@ static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
     return NULL;
 }
 
-void acs_repeat_waits(acs_repeat *repeat, acs_op op)
+acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     acs_traced *last = trace->count ? &trace->ops[trace->count - 1] : NULL;
@@ -121,7 +121,10 @@ void acs_repeat_waits(acs_repeat *repeat, acs_op op)
     } else if (last) {
         acs_known *awaited = numbered(trace, op);
         last->awaited = awaited ? awaited : numbered(trace_of(repeat, repeat->passes - 1), op);
+        if (last->awaited && last->awaited->strand != ACS_STRAND_NONE)
+            strand = &repeat->strands[last->awaited->strand];
     }
+    return strand;
 }
 
 /* --------------------------------------------------------------------------------------------------------- strands */
@@ -247,7 +250,17 @@ static bool complete_strands(acs_repeat *repeat)
 typedef struct sequence {
     acs_known *ops[ACS_REPLAY_OPS];
     uint32_t count;
+    acs_filter filter;
 } sequence;
+
+static void sequence_set(sequence *s, acs_known *const *ops, uint32_t count)
+{
+    memmove(s->ops, ops, count * sizeof(acs_known *));
+    s->count = count;
+    s->filter = (acs_filter){{0}};
+    for (uint32_t i = 0; i < count; i++)
+        acs_filter_add(&s->filter, ops[i]);
+}
 
 /* How many of the piece's ops the sequence has. */
 static uint32_t common(const acs_piece *piece, const sequence *s)
@@ -296,7 +309,8 @@ static acs_piece *covering(acs_repeat *repeat, const sequence *s)
     LL_FOREACH2 (repeat->strands[s->ops[0]->strand].pieces, piece, of_next) {
         const uint32_t ops = piece->shape->ops;
         const bool fits = ops >= s->count && ops <= s->count * TUNE_REPEAT_UNUSED;
-        if (fits && (!best || ops < best->shape->ops) && acs_sequence_covers(piece->ops, ops, s->ops, s->count))
+        if (fits && (!best || ops < best->shape->ops) && acs_filter_has_all(&piece->filter, &s->filter) &&
+            acs_sequence_covers(piece->ops, ops, s->ops, s->count))
             best = piece;
     }
     return best;
@@ -349,13 +363,13 @@ static void cover(acs_repeat *repeat, const sequence *s, uint32_t most)
         begin_with(repeat, s, piece);
         return;
     }
-    sequence half = {.count = s->count / 2};
-    if (!half.count)
+    const uint32_t first = s->count / 2;
+    sequence half;
+    if (!first)
         return;
-    memcpy(half.ops, s->ops, half.count * sizeof *half.ops);
+    sequence_set(&half, s->ops, first);
     cover(repeat, &half, most);
-    half.count = s->count - half.count;
-    memcpy(half.ops, s->ops + s->count - half.count, half.count * sizeof *half.ops);
+    sequence_set(&half, s->ops + first, s->count - first);
     cover(repeat, &half, most);
 }
 
@@ -413,6 +427,7 @@ static bool learn_strand(acs_repeat *repeat, const strand_ops *o)
         for (end = fragment_end(o, i); i < end; i++)
             if (o->trace->ops[o->at[i]].op->seen > 1)
                 s.ops[s.count++] = o->trace->ops[o->at[i]].op;
+        sequence_set(&s, s.ops, s.count);
         if (s.count)
             cover(repeat, &s, o->most);
         recurred |= s.count > 0;
@@ -446,6 +461,9 @@ static bool learn(acs_repeat *repeat, uint32_t most)
             if (repeat->strands[s].learns)
                 recurred |= learn_strand(repeat, &(strand_ops){trace, at + from, first[s] - from, most});
             repeat->strands[s].learns = false;
+            acs_piece *piece;
+            LL_FOREACH2 (repeat->strands[s].pieces, piece, of_next)
+                piece->wastes = false;
         }
     }
     free(first);

@@ -69,12 +69,15 @@ static acs_op add(const entering *e, acs_strand *strand, const acs_known *known)
     return acs_replay_add(replay, at, !same);
 }
 
-/* The ops that come next, if all goes as the last time, are needed soon: one of them is known already. */
+/* The ops that come next, if all goes as the last time, are needed soon: the first is fetched, the second in part. */
 static void fetch_next(const acs_known *known)
 {
-    const acs_known *next = known->follower ? known->follower->follower : NULL;
-    if (next)
-        acs_known_op_fetch(next);
+    const acs_known *second = known->follower ? known->follower->follower : NULL;
+    if (!second)
+        return;
+    acs_known_op_fetch_lists(second);
+    if (second->follower)
+        acs_known_op_fetch(second->follower);
 }
 
 /* Strands are sealed if there are numbers of unknown ops: these may have to come before what the pass queues now. */
@@ -99,6 +102,8 @@ static bool move(acs_strand *strand, const acs_known *known, uint32_t *place)
 {
     acs_piece *piece;
     LL_FOREACH2 (strand->pieces, piece, of_next) {
+        if (!acs_filter_has(&piece->filter, known))
+            continue;
         *place = acs_strand_place_in(strand, piece);
         *place = *place < piece->shape->ops ? place_in(piece, *place, known) : piece->shape->ops;
         if (*place < piece->shape->ops && acs_strand_move(strand, piece, *place))
@@ -174,10 +179,10 @@ static void enter(acs_context *context, entering *e)
 static bool try_enter(acs_context *context, void *entering_op)
 {
     entering *e = entering_op;
-    pthread_mutex_lock(&context->repeats->lock);
+    acs_repeats_lock(context->repeats);
     if (!e->op) /* a wait may ask once more after success */
         enter(context, e);
-    pthread_mutex_unlock(&context->repeats->lock);
+    acs_repeats_unlock(context->repeats);
     return e->room;
 }
 
@@ -222,11 +227,11 @@ static void pass_by(acs_context *context, acs_repeat *repeat, const acs_record *
 {
     if (!repeat)
         return;
-    pthread_mutex_lock(&context->repeats->lock);
+    acs_repeats_lock(context->repeats);
     if (op->kind == ACS_KIND_KERNEL) /* relaxed: a counter */
         atomic_fetch_add_explicit(&context->repeats->unmatched, 1, memory_order_relaxed);
     acs_repeat_unmatched(repeat, op);
-    pthread_mutex_unlock(&context->repeats->lock);
+    acs_repeats_unlock(context->repeats);
 }
 
 acs_op acs_repeats_queue(acs_draft *draft)
@@ -257,7 +262,7 @@ acs_op acs_repeats_push(acs_draft *draft)
     acs_repeat *repeat = acs_thread_pass_in(context);
     const uint32_t count = draft->parts ? draft->parts : 1;
     const bool cuts = repeat && draft->record->kind != ACS_KIND_KERNEL;
-    pthread_mutex_lock(&all->lock);
+    acs_repeats_lock(all);
     acs_op sealed = seal_behind_unknown(context);
     for (uint32_t i = 0; i < count; i++) {
         const acs_record *op = draft->parts ? draft->part[i] : draft->record;
@@ -268,7 +273,7 @@ acs_op acs_repeats_push(acs_draft *draft)
     all->numbered += op ? count : 0; /* less than the number if another thread's op came between */
     if (repeat)
         acs_repeat_numbered(repeat, op);
-    pthread_mutex_unlock(&all->lock);
+    acs_repeats_unlock(all);
     wake(context, sealed);
     return op;
 }

@@ -114,6 +114,7 @@ static void leave_out(acs_strand *strand, uint32_t place)
 void acs_strand_go_on(acs_strand *strand, uint32_t place)
 {
     leave_out(strand, place);
+    acs_filter_add(&strand->filter, strand->piece->ops[place]);
     strand->place++;
 }
 
@@ -146,7 +147,9 @@ bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place)
 uint32_t acs_strand_place_in(const acs_strand *strand, const acs_piece *piece)
 {
     const acs_piece *now = strand->piece;
-    uint32_t place = 0;
+    uint32_t place = acs_filter_has_all(&piece->filter, &strand->filter) ? 0 : ACS_REPLAY_OPS + 1;
+    if (place)
+        return place;
     for (uint32_t at = 0; at < now->shape->ops; at++) {
         if (!acs_replay_has(strand->replay, at))
             continue;
@@ -157,11 +160,11 @@ uint32_t acs_strand_place_in(const acs_strand *strand, const acs_piece *piece)
     return place;
 }
 
-/* Move the replay, which is over, to the shortest piece with its ops, if many would be left out. */
+/* Move the replay, which is over, to the shortest piece with its ops. */
 static void fit(acs_strand *strand)
 {
     acs_piece *piece, *best = strand->piece;
-    if (best->shape->ops - strand->replay->count < TUNE_REPEAT_FIT)
+    if (best->shape->ops == strand->replay->count)
         return;
     LL_FOREACH2 (strand->pieces, piece, of_next)
         if (piece->shape->ops < best->shape->ops && acs_strand_place_in(strand, piece) <= piece->shape->ops)
@@ -245,7 +248,9 @@ bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece,
     all->numbered += span;
     strand->began = piece->ops[place];
     strand->piece = piece;
-    strand->place = place + 1;
+    strand->filter = (acs_filter){{0}};
+    strand->place = place;
+    acs_strand_go_on(strand, place);
     strand->replay = replay;
     strand->record = record;
     strand->number = number;

@@ -47,6 +47,7 @@ static acs_known *add(acs_repeat *repeat, const acs_record *op)
     if (!known)
         return NULL;
     known->strand = ACS_STRAND_NONE;
+    known->mark = repeat->marks++;
     index_add(repeat, known);
     repeat->known_count++;
     return known;

@@ -36,8 +36,10 @@ static bool fill_piece(acs_piece *piece, acs_known *const *ops, uint32_t count)
     if (!piece->ops || !piece->records)
         return false;
     memcpy(piece->ops, ops, count * sizeof *ops);
-    for (uint32_t at = 0; at < count; at++)
+    for (uint32_t at = 0; at < count; at++) {
         piece->records[at] = ops[at]->op;
+        acs_filter_add(&piece->filter, ops[at]);
+    }
     piece->shape = acs_replay_shape_create(piece->records, count);
     return piece->shape && (piece->shape->segment_count <= TUNE_REPEAT_SEGMENTS || count == 1);
 }

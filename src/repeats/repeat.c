@@ -38,7 +38,7 @@ static uint32_t fragment_most(const acs_context *context)
 acs_status acs_repeats_open(acs_context *context)
 {
     acs_repeats *all = calloc(1, sizeof *all);
-    if (!all || pthread_mutex_init(&all->lock, NULL) != 0) {
+    if (!all || pthread_spin_init(&all->lock, PTHREAD_PROCESS_PRIVATE) != 0) {
         free(all);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's repeats");
     }
@@ -57,7 +57,7 @@ void acs_repeats_close(acs_context *context)
         HASH_DEL(all->table, repeat);
         acs_repeat_destroy(repeat);
     }
-    pthread_mutex_destroy(&all->lock);
+    pthread_spin_destroy(&all->lock);
     free(all);
     context->repeats = NULL;
 }
@@ -79,15 +79,16 @@ void acs_repeats_flush(acs_context *context, acs_op op, bool waits)
     acs_repeats *all = context->repeats;
     acs_repeat *mine = waits ? acs_thread_pass_in(context) : NULL;
     acs_op sealed = 0;
-    pthread_mutex_lock(&all->lock);
-    if (mine)
-        acs_repeat_waits(mine, op);
+    acs_repeats_lock(all);
+    acs_strand *over = mine ? acs_repeat_waits(mine, op) : NULL;
+    if (over)
+        sealed = acs_strand_seal(context, over);
     acs_strand *awaited = op == UINT64_MAX ? NULL : open_with(all, op);
     if (awaited)
         sealed = acs_strand_seal(context, awaited);
     else if (op == UINT64_MAX || (!waits && acs_core_stalled(&context->core)))
         sealed = acs_strands_seal(context, NULL, false);
-    pthread_mutex_unlock(&all->lock);
+    acs_repeats_unlock(all);
     if (sealed)
         acs_context_queued(context, sealed, true);
 }
@@ -147,7 +148,7 @@ acs_status acs_repeat_begin(acs_context *context, uint64_t key)
                         (void *)acs_thread_pass_get()->context);
     if (!context->repeats) /* a library without this part */
         return ACS_OK;
-    pthread_mutex_lock(&context->repeats->lock);
+    acs_repeats_lock(context->repeats);
     acs_repeat *repeat = repeat_of(context->repeats, key);
     const bool busy = repeat && repeat->open;
     if (repeat && !busy) {
@@ -155,7 +156,7 @@ acs_status acs_repeat_begin(acs_context *context, uint64_t key)
         acs_repeat_pass_begin(repeat);
         count_open(context, true);
     }
-    pthread_mutex_unlock(&context->repeats->lock);
+    acs_repeats_unlock(context->repeats);
     if (!repeat)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "acs_repeat_begin: no memory for repeat %llu", (unsigned long long)key);
     if (busy)
@@ -175,7 +176,7 @@ acs_status acs_repeat_end(acs_context *context)
     acs_repeat *repeat = acs_thread_pass_in(context);
     if (!repeat)
         return ACS_FAIL(ACS_ERR_STATE, 0, "acs_repeat_end: this thread is in no pass of a repeat");
-    pthread_mutex_lock(&context->repeats->lock);
+    acs_repeats_lock(context->repeats);
     acs_op sealed = 0;
     for (uint32_t s = 0; s < repeat->strand_count; s++) {
         if (repeat->strands[s].replay)
@@ -186,7 +187,7 @@ acs_status acs_repeat_end(acs_context *context)
     acs_repeat_pass_end(repeat, context->repeats->most);
     repeat->open = false;
     count_open(context, false);
-    pthread_mutex_unlock(&context->repeats->lock);
+    acs_repeats_unlock(context->repeats);
     acs_thread_pass_get()->context = NULL;
     if (sealed)
         acs_context_queued(context, sealed, true);

@@ -17,6 +17,29 @@
 #define ACS_STRAND_NONE UINT32_MAX
 
 /*
+ * A Bloom filter of known ops, with a bit for each mark: only if a set's filter has all bits of another's it can have
+ * all ops of that one.
+ */
+typedef struct acs_filter {
+    uint64_t words[(UINT8_MAX + 1) / 64];
+} acs_filter;
+static inline void acs_filter_add(acs_filter *filter, const acs_known *op)
+{
+    filter->words[op->mark / 64] |= (uint64_t)1 << op->mark % 64;
+}
+static inline bool acs_filter_has(const acs_filter *filter, const acs_known *op)
+{
+    return filter->words[op->mark / 64] >> op->mark % 64 & 1;
+}
+static inline bool acs_filter_has_all(const acs_filter *filter, const acs_filter *of)
+{
+    uint64_t missing = 0;
+    for (uint32_t word = 0; word < sizeof filter->words / sizeof filter->words[0]; word++)
+        missing |= of->words[word] & ~filter->words[word];
+    return !missing;
+}
+
+/*
  * Ops of one strand, in an order in which passes queue them. A replay of the piece leaves out what a pass does not queue.
  */
 struct acs_piece {
@@ -24,6 +47,7 @@ struct acs_piece {
     acs_piece *of_next;        /* of its strand, that of its first op */
     acs_replay_shape *shape;
     acs_known **ops;           /* by place */
+    acs_filter filter;         /* of them */
     const acs_record **records; /* the shape's list of them */
     uint64_t varies[ACS_REPLAY_WORDS]; /* ops that differed from the shape's in a replay, or were left out */
     uint64_t told[ACS_REPLAY_WORDS];   /* the same, as replays are told, since `version` */
@@ -69,6 +93,7 @@ typedef struct acs_strand {
     uint32_t place;            /* behind its last op */
     /* the unsealed replay (RPT-2) */
     acs_replay *replay;        /* of `piece`; NULL: none is open */
+    acs_filter filter;         /* of its ops */
     acs_record *record;
     acs_op number;
     uint32_t span;
@@ -98,6 +123,7 @@ struct acs_repeat {
     /* ops */
     acs_known **index;         /* by tag; index_mask + 1 elements */
     uint32_t index_mask, known_count;
+    uint8_t marks;             /* marks given out, modulo 256 */
     acs_known *first;          /* what the pass before began with */
     acs_piece *pieces;
     acs_piece *replaced;       /* they go when their replays have ended */
@@ -117,7 +143,7 @@ struct acs_repeat {
 };
 
 struct acs_repeats {
-    pthread_mutex_t lock; /* a leaf; guards everything here, and all repeats */
+    pthread_spinlock_t lock; /* guards everything here, and all repeats */
     acs_repeat *table;    /* by key */
     acs_strand *open_strands; /* with unsealed replays, by number */
     acs_op numbered;      /* last number of which it is known that its op conflicts with no open strand, or is in one */
@@ -125,6 +151,20 @@ struct acs_repeats {
     uint32_t open;        /* passes under way */
     _Atomic uint64_t unmatched; /* kernels of passes that went the usual way */
 };
+
+/*
+ * The core's lock may be taken under it, no other. Mostly one thread takes it, for each launch: to release a spin lock
+ * does not wait for writes before it, as a mutex does. Threads that wait let others run.
+ */
+static inline void acs_repeats_lock(acs_repeats *all)
+{
+    while (ACS_UNLIKELY(pthread_spin_trylock(&all->lock) != 0))
+        acs_pause_briefly();
+}
+static inline void acs_repeats_unlock(acs_repeats *all)
+{
+    pthread_spin_unlock(&all->lock);
+}
 
 /* thread_pass.c: the pass that the calling thread is in. Needs no lock. */
 typedef struct acs_thread_pass {
@@ -196,14 +236,14 @@ void acs_pieces_sweep(acs_repeat *repeat);
 /* open.c */
 /* Begin a replay with the op at this place of the piece. False: it cannot begin; *room: a wait would not help. */
 bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool *room);
-/* The place of a piece behind all ops of the open replay; ACS_REPLAY_OPS + 1: it does not have them. */
+/* The place of a piece behind all ops of the open replay; ACS_REPLAY_OPS + 1: it does not have them in this order. */
 uint32_t acs_strand_place_in(const acs_strand *strand, const acs_piece *piece);
 /*
  * Move the open replay to another piece, which has its ops at places up to `place`. False: that piece has no free replay,
  * or more ops than the replay has numbers.
  */
 bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place);
-/* Go on with the op at this place; those before it are left out. */
+/* Go on with the op at this place of the piece; those before it are left out. */
 void acs_strand_go_on(acs_strand *strand, uint32_t place);
 /* The op at this place is not as in most replays. */
 void acs_strand_differs(acs_strand *strand, uint32_t place);
@@ -223,8 +263,11 @@ void acs_repeat_queued(acs_repeat *repeat, acs_known *op, acs_op number);
 /* An op of the pass goes the usual way; and, unless other threads' ops share the pass, its number, or 0. */
 void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op);
 void acs_repeat_numbered(acs_repeat *repeat, acs_op number);
-/* The pass waits for `op`, whose strand's fragment ends here; UINT64_MAX: for all, and all end. */
-void acs_repeat_waits(acs_repeat *repeat, acs_op op);
+/*
+ * The pass waits for `op`, whose strand's fragment ends here; UINT64_MAX: for all, and all end. @return the strand; NULL:
+ * it is not known, or all.
+ */
+acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op);
 /* All its replays have ended. */
 void acs_repeat_destroy(acs_repeat *repeat);
 

@@ -1,10 +1,12 @@
 /*
  * Passes through a repeat (acs_repeat_begin): which kernels are replayed, and that results, errors and waits are as
- * without the calls. On the sim backend, through the public API.
+ * without the calls. On the sim backend, through the public API; one test looks at open replays.
  */
 #include "api_fixture.h"
 
+#include "api/context.h"
 #include "base/base.h"
+#include "repeats/repeat_internal.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -336,6 +338,34 @@ static void fragments_recur_within_a_pass(void **state)
     }
 }
 
+/*
+ * A wait ends the fragment of its op's strand, also where the op is of an earlier fragment, and the piece has more
+ * kernels: every other fragment lacks the last one.
+ */
+static void a_wait_for_an_earlier_fragment_seals_the_open_one(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 8; p++) {
+        const uint64_t start = replayed(context);
+        uint64_t launched = 0;
+        acs_op before = 0, op = 0;
+        assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
+        for (uint32_t times = 0; times < 4; times++, before = op) {
+            const uint32_t links = OPS - (p + times) % 2;
+            for (uint32_t i = 0; i < links; i++)
+                op = launch_link(context, 0, i);
+            launched += links;
+            if (!before)
+                continue;
+            assert_int_equal(acs_wait(context, before), ACS_OK);
+            assert_null(context->repeats->open_strands);
+        }
+        assert_int_equal(acs_repeat_end(context), ACS_OK);
+        assert_right(context);
+        assert_true(p <= 5 || replayed(context) - start == launched);
+    }
+}
+
 typedef struct turns {
     acs_context *context;
     _Atomic uint32_t turn; /* even: the thread's in a pass, odd: the other's. A: release by the thread that hands it over */
@@ -556,6 +586,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_wait_ends_beside_a_strand_of_many_segments, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(passes_of_two_kinds_in_turn_are_learnt, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(waits_inside_a_pass_end, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(a_wait_for_an_earlier_fragment_seals_the_open_one, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(chains_recur_in_any_order, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(fragments_recur_within_a_pass, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(another_threads_ops_keep_their_place, open_one, close_quietly),
