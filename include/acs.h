@@ -152,6 +152,7 @@ acs_status acs_last_error(acs_error *error);
 /* Values of the options that are choices. docs/options.md says what each means. */
 enum { ACS_BACKEND_AUTO, ACS_BACKEND_CUDA, ACS_BACKEND_HOST, ACS_BACKEND_SIM };
 enum { ACS_WAIT_GPU, ACS_WAIT_HOST };
+enum { ACS_REPEATS_NAMED, ACS_REPEATS_AUTO };
 enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU, ACS_ISSUE_COUNT };
 enum { ACS_SIM_ORDER_SEED, ACS_SIM_ORDER_TIME };
 enum { ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_AUTO };

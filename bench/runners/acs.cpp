@@ -36,6 +36,8 @@ const mode modes[] = {
     {"acs-e4", "ACS, 4 threads that run kernels", [](acs_options &o) { o.executors = 4; }, false},
     {"acs-first", "ACS in a context that was opened for this run and has learnt nothing", [](acs_options &) {}, true, true},
     {"acs-repeat", "ACS, and each run is a pass of a repeat (acs_repeat_begin)", [](acs_options &) {}, true, false, true},
+    {"acs-auto", "ACS, which finds what recurs by itself (ACS_REPEATS=auto)",
+     [](acs_options &o) { o.repeats = ACS_REPEATS_AUTO; }},
     {"acs-off", "ACS switched off (ACS_DISABLE=1): one stream, program order", [](acs_options &o) { o.disable = 1; }},
 };
 

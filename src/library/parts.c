@@ -42,6 +42,12 @@ static uint8_t places_of(const acs_context *context, acs_op_kind kind)
     return looks && context->device_choice ? (uint8_t)(context->device_choice->count + 1) : 1;
 }
 
+static void idle(acs_context *context)
+{
+    acs_repeats_idle(context);
+    acs_ledger_member_give_back_if_idle(context);
+}
+
 static acs_op launch_beside(acs_context *context, const acs_launch_params *params)
 {
     const uint64_t modes = acs_context_modes(context);
@@ -189,7 +195,7 @@ static const acs_op_hooks g_hooks = {
     .count = count,
     .report = acs_device_choice_report,
     .clear = acs_capture_abandon,
-    .idle = acs_ledger_member_give_back_if_idle,
+    .idle = idle,
 };
 
 /* --------------------------------------------------------------------------------------------------- open and close */

@@ -1,6 +1,6 @@
 /*
- * What each strand touches: its footprint, and the few ranges by which the window sees it. Called by learn.c and open.c
- * under the lock.
+ * What each strand touches: its footprint, and the few ranges or tiles by which the window sees it. Called by learn.c
+ * and open.c under the lock.
  */
 #include "repeats/repeat_internal.h"
 
@@ -9,6 +9,52 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+static bool same_bytes(const acs_segment *a, const acs_segment *b)
+{
+    return a->base == b->base && a->row_bytes == b->row_bytes && a->rows == b->rows &&
+           a->pitch_bytes == b->pitch_bytes && a->extent == b->extent;
+}
+
+static int by_access_and_place(const void *left, const void *right)
+{
+    const acs_segment *a = left, *b = right;
+    if (a->access != b->access)
+        return a->access < b->access ? -1 : 1;
+    return a->base < b->base ? -1 : a->base > b->base;
+}
+
+static bool is_range(const acs_segment *s)
+{
+    return acs_segment_has_bytes(s) && s->rows == 1;
+}
+
+/*
+ * Join ranges of the same access that overlap or lie side by side. The order changes. *first and *last: of the bytes
+ * that they may touch, the first and the last; first > last: none. @return how many are left.
+ */
+static uint32_t join_ranges(acs_segment *segments, uint32_t count, uint64_t *first, uint64_t *last)
+{
+    uint32_t used = 0;
+    qsort(segments, count, sizeof *segments, by_access_and_place);
+    *first = UINT64_MAX;
+    *last = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const acs_segment *s = &segments[i];
+        acs_segment *before = used ? &segments[used - 1] : NULL;
+        const bool all = s->extent == ACS_EXTENT_ALL, bytes = acs_segment_has_bytes(s);
+        const uint64_t from = all ? 0 : bytes ? s->base : UINT64_MAX;
+        const uint64_t to = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
+        *first = from < *first ? from : *first;
+        *last = to > *last ? to : *last;
+        if (before && before->access == s->access && is_range(before) && is_range(s) &&
+            s->base <= before->base + before->row_bytes)
+            before->row_bytes = to - before->base < before->row_bytes ? before->row_bytes : to - before->base + 1;
+        else if (!before || before->access != s->access || !same_bytes(before, s))
+            segments[used++] = *s;
+    }
+    return used;
+}
 
 /* Make room for more segments of a strand's footprint. */
 static bool grow(acs_strand *strand, uint32_t more)
@@ -26,7 +72,7 @@ static void append(acs_strand *strand, const acs_record *op)
 
 static void end(acs_strand *strand)
 {
-    strand->segment_count = acs_footprint_join(strand->segments, strand->segment_count, &strand->first, &strand->last);
+    strand->segment_count = join_ranges(strand->segments, strand->segment_count, &strand->first, &strand->last);
 }
 
 bool acs_footprint_add(acs_strand *strand, const acs_record *op)
@@ -116,6 +162,79 @@ static void reach_add(reach *r, const owned *o)
     r->end = end > r->end ? end : r->end;
 }
 
+/* Of those at one place, writes come first. */
+static int by_place(const void *left, const void *right)
+{
+    const acs_segment *a = left, *b = right;
+    return a->base != b->base ? (a->base < b->base ? -1 : 1) : (int)b->access - (int)a->access;
+}
+
+/* Whether the segment is the next row of a tile. Of one with a row, any row may be. */
+static bool is_next_row(const acs_segment *tile, const acs_segment *s)
+{
+    const uint64_t pitch = tile->rows > 1 ? tile->pitch_bytes : s->base - tile->base;
+    return s->row_bytes == tile->row_bytes && pitch >= s->row_bytes && s->base - tile->base == tile->rows * pitch;
+}
+
+static void add_row(acs_segment *tile, const acs_segment *s)
+{
+    tile->pitch_bytes = (s->base - tile->base) / tile->rows++;
+    tile->access |= s->access;
+}
+
+/* The tiles of a strand, so far. Those that are only read are apart from the others. */
+typedef struct tiles {
+    acs_segment *tile;
+    uint32_t count, seen[2];
+    uint32_t born[TUNE_REPEAT_RANGES]; /* number of the tile's first segment among those like it */
+    acs_segment *latest;               /* the tile with the latest segment; NULL: none yet */
+} tiles;
+
+/* Add a segment; they come by place. `apart`: the second row of a tile is so many segments behind its first one. */
+static bool add_to_tiles(tiles *t, const acs_segment *s, uint32_t apart)
+{
+    const bool writes = s->access & ACS_WRITE;
+    acs_segment *latest = t->latest;
+    if (latest && s->base == latest->base + (latest->rows - 1) * latest->pitch_bytes && s->row_bytes == latest->row_bytes) {
+        latest->access |= s->access;
+        return true;
+    }
+    const uint32_t number = t->seen[writes]++;
+    for (uint32_t i = 0; i < t->count; i++) {
+        acs_segment *tile = &t->tile[i];
+        const bool may = !!(tile->access & ACS_WRITE) == writes && (tile->rows > 1 || number - t->born[i] == apart);
+        if (!may || !is_next_row(tile, s))
+            continue;
+        add_row(tile, s);
+        t->latest = tile;
+        return true;
+    }
+    if (!is_range(s) || t->count == TUNE_REPEAT_RANGES)
+        return false;
+    t->born[t->count] = number;
+    t->tile[t->count] = *s;
+    t->tile[t->count].pitch_bytes = 0;
+    t->latest = &t->tile[t->count++];
+    return true;
+}
+
+/*
+ * See ranges at equal distances as tiles, such as some columns of an array. The strand keeps no ranges if that takes
+ * more than TUNE_REPEAT_RANGES.
+ */
+static void find_tiles(acs_strand *strand)
+{
+    qsort(strand->segments, strand->segment_count, sizeof *strand->segments, by_place);
+    strand->range_count = 0;
+    for (uint32_t apart = 1; apart <= TUNE_REPEAT_RANGES && !strand->range_count; apart++) {
+        tiles t = {.tile = strand->ranges};
+        uint32_t i = 0;
+        while (i < strand->segment_count && add_to_tiles(&t, &strand->segments[i], apart))
+            i++;
+        strand->range_count = i == strand->segment_count ? t.count : 0;
+    }
+}
+
 /*
  * Find the ranges of all strands. A range goes on while only its strand has segments; a segment that overlaps another
  * strand's, since both only read, is a range of its own. False: no memory.
@@ -144,8 +263,8 @@ bool acs_footprints_find_ranges(acs_repeat *repeat)
     repeat->wide = false;
     for (uint32_t s = 0; s < repeat->strand_count; s++) {
         if (repeat->strands[s].range_count > TUNE_REPEAT_RANGES)
-            repeat->strands[s].range_count = 0;
-        repeat->wide |= acs_footprint_is_wide(&repeat->strands[s]);
+            find_tiles(&repeat->strands[s]);
+        repeat->wide |= acs_footprint_is_wide(&repeat->strands[s]); /* RPT-4 */
     }
     free(all);
     return true;

@@ -67,9 +67,9 @@ void acs_known_op_destroy(acs_known *known)
 
 static uint32_t tag_of(const acs_kernel *kernel, const acs_segment *segments, size_t count)
 {
-    uint64_t tag = (uint64_t)(uintptr_t)kernel->function ^ (uint64_t)count << 56;
-    if (count)
-        tag ^= segments[0].base * 3 ^ segments[0].row_bytes << 20;
+    uint64_t tag = (uint64_t)(uintptr_t)kernel->function;
+    for (size_t i = 0; i < count; i++)
+        tag = (tag ^ segments[i].base ^ segments[i].row_bytes << 48) * 0x9e3779b97f4a7c15u;
     return (uint32_t)(acs_hash64(tag) >> 32);
 }
 

@@ -43,7 +43,7 @@ typedef struct acs_known {
 /* Copy a filled record, which has a type. NULL: no memory. */
 acs_known *acs_known_op_create(const acs_record *op);
 void acs_known_op_destroy(acs_known *known);
-/* A hash of what a search looks at first: function, and the first segment. Equal ops have equal tags. */
+/* A hash of its function and its segments. Equal ops have equal tags. */
 uint32_t acs_known_op_tag(const acs_record *op);
 uint32_t acs_known_op_tag_of_launch(const acs_launch_params *params);
 /* Whether an op is the known one but for its arguments and its grid's width: same kernel, block, call site, segments. */

@@ -24,7 +24,7 @@ static void trace_add(acs_repeat *repeat, acs_known *op, acs_op number)
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     if (trace->count == trace->room) {
         const uint32_t room = trace->room ? 2 * trace->room : 256;
-        acs_traced *grown = room <= 2 * TUNE_REPEAT_OPS ? realloc(trace->ops, room * sizeof *grown) : NULL;
+        acs_traced *grown = room <= TUNE_REPEAT_PASS_MOST ? realloc(trace->ops, room * sizeof *grown) : NULL;
         if (!grown)
             return;
         trace->ops = grown;
@@ -189,13 +189,23 @@ static bool number_strands(acs_repeat *repeat, acs_known *const *list)
     return numbers;
 }
 
-static bool find_strands(acs_repeat *repeat)
+static void number_one(acs_repeat *repeat, acs_known *const *list)
+{
+    repeat->strand_count = 1;
+    for (uint32_t i = 0; i < repeat->known_count; i++)
+        list[i]->strand = 0;
+}
+
+/* `one`: all ops are one strand. */
+static bool make_strands(acs_repeat *repeat, bool one)
 {
     acs_known **list = list_known(repeat);
     if (!list)
         return false;
     strands_free(repeat);
-    bool found = number_strands(repeat, list);
+    if (one)
+        number_one(repeat, list);
+    bool found = one || number_strands(repeat, list);
     repeat->strands = found ? calloc(repeat->strand_count, sizeof *repeat->strands) : NULL;
     found = repeat->strands != NULL;
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
@@ -209,6 +219,15 @@ static bool find_strands(acs_repeat *repeat)
         strands_free(repeat);
     free(list);
     return found;
+}
+
+/*
+ * Ops of a strand of which the window sees all memory would wait for the replays of all others, so it is the only one
+ * then (RPT-4).
+ */
+static bool find_strands(acs_repeat *repeat)
+{
+    return make_strands(repeat, false) && (!repeat->wide || repeat->strand_count == 1 || make_strands(repeat, true));
 }
 
 /* Give a new op the only strand that it conflicts with. False: there is none, or several, or no memory. */
@@ -241,7 +260,9 @@ static bool complete_strands(acs_repeat *repeat)
             return find_strands(repeat);
         joined = true;
     }
-    return !joined || acs_footprints_find_ranges(repeat);
+    if (joined && !acs_footprints_find_ranges(repeat))
+        return false;
+    return !joined || !repeat->wide || repeat->strand_count == 1 || find_strands(repeat);
 }
 
 /* ------------------------------------------------------------------------------------------------------- fragments */
@@ -417,32 +438,30 @@ static void count_seen(acs_repeat *repeat, const strand_ops *o)
         }
 }
 
-/* Learn from ops that came in another fragment before. Returns whether there are any. */
-static bool learn_strand(acs_repeat *repeat, const strand_ops *o)
+/* Learn from ops that came in another fragment before. */
+static void learn_strand(acs_repeat *repeat, const strand_ops *o)
 {
-    bool recurred = false;
     count_seen(repeat, o);
-    for (uint32_t i = 0, end = 0; i < o->count;) {
+    for (uint32_t i = repeat->torn_begin ? fragment_end(o, 0) : 0, end; i < o->count;) {
         sequence s = {.count = 0};
-        for (end = fragment_end(o, i); i < end; i++)
+        end = fragment_end(o, i);
+        if (repeat->torn_end && end == o->count)
+            break;
+        for (; i < end; i++)
             if (o->trace->ops[o->at[i]].op->seen > 1)
                 s.ops[s.count++] = o->trace->ops[o->at[i]].op;
         sequence_set(&s, s.ops, s.count);
         if (s.count)
             cover(repeat, &s, o->most);
-        recurred |= s.count > 0;
     }
-    return recurred;
 }
 
-/* Learn from the pass. Returns whether something recurred. */
-static bool learn(acs_repeat *repeat, uint32_t most)
+static void learn(acs_repeat *repeat, uint32_t most)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     uint32_t *first = NULL, *at = NULL, *latest = NULL;
-    bool recurred = false;
     if (!complete_strands(repeat))
-        return false;
+        return;
     first = calloc(repeat->strand_count + 1, sizeof *first);
     latest = calloc(repeat->strand_count + 1, sizeof *latest);
     at = calloc(trace->count + 1, sizeof *at);
@@ -459,7 +478,7 @@ static bool learn(acs_repeat *repeat, uint32_t most)
             repeat->strands[trace->ops[i].op->strand].learns |= trace->ops[i].missed;
         for (uint32_t s = 0, from = 0; s < repeat->strand_count; from = first[s++]) {
             if (repeat->strands[s].learns)
-                recurred |= learn_strand(repeat, &(strand_ops){trace, at + from, first[s] - from, most});
+                learn_strand(repeat, &(strand_ops){trace, at + from, first[s] - from, most});
             repeat->strands[s].learns = false;
             acs_piece *piece;
             LL_FOREACH2 (repeat->strands[s].pieces, piece, of_next)
@@ -469,7 +488,6 @@ static bool learn(acs_repeat *repeat, uint32_t most)
     free(first);
     free(at);
     free(latest);
-    return recurred;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- passes */
@@ -478,6 +496,14 @@ static void drop_pieces(acs_repeat *repeat)
 {
     while (repeat->pieces)
         acs_piece_drop(repeat, repeat->pieces, NULL);
+}
+
+static void forget_all(acs_repeat *repeat)
+{
+    drop_pieces(repeat);
+    acs_pieces_sweep(repeat);
+    acs_known_drop(repeat, repeat->fragments + 1, false);
+    repeat->trace[0].count = repeat->trace[1].count = 0;
 }
 
 /* Make room: forget ops that the latest pass did not have, and all pieces if there are too many. */
@@ -491,30 +517,49 @@ static void forget_some(acs_repeat *repeat)
     repeat->trace[0].count = repeat->trace[1].count = 0;
 }
 
+uint32_t acs_repeat_pass_ops(const acs_repeat *repeat)
+{
+    return repeat->trace[repeat->passes % 2].count + (learns(repeat) ? 0 : repeat->missed);
+}
+
 void acs_repeat_pass_begin(acs_repeat *repeat)
 {
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     repeat->last = NULL;
-    repeat->missed = 0;
+    repeat->missed = repeat->replays = repeat->replayed = 0;
     repeat->misfits = false;
     trace->count = 0;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
         repeat->strands[s].traced = 0;
 }
 
+/* Whether much of the pass was replayed, and not one by one. Then it is worth to learn more. */
+static bool paid(const acs_repeat *repeat)
+{
+    return (uint64_t)repeat->replayed * TUNE_REPEAT_PAID_PART >= repeat->replayed + repeat->missed &&
+           repeat->replayed >= repeat->replays * TUNE_REPEAT_PAID_LEAST;
+}
+
+/* Rest for twice as many passes as before, without pieces of which nothing longer than a kernel recurred. */
+static void rest(acs_repeat *repeat)
+{
+    const uint64_t longer = 2 * repeat->rests + 1;
+    repeat->rests = longer > TUNE_REPEAT_RESTS_MOST ? TUNE_REPEAT_RESTS_MOST : longer;
+    if (repeat->replayed < repeat->replays * TUNE_REPEAT_PAID_LEAST)
+        forget_all(repeat);
+}
+
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 {
-    if (repeat->missed || repeat->misfits) {
-        if (!learns(repeat)) {
-            repeat->rested++;
-        } else {
-            const bool recurs = learn(repeat, most);
-            const uint64_t longer = 2 * repeat->rests + 1;
-            repeat->rests = recurs || repeat->passes < TUNE_REPEAT_TRIES ? 0
-                            : longer > TUNE_REPEAT_RESTS_MOST           ? TUNE_REPEAT_RESTS_MOST
-                                                                        : longer;
-            repeat->rested = 0;
-        }
+    if (paid(repeat))
+        repeat->rests = repeat->rested = 0;
+    if ((repeat->missed || repeat->misfits) && !learns(repeat)) {
+        repeat->rested++;
+    } else if (repeat->missed || repeat->misfits) {
+        learn(repeat, most);
+        repeat->rested = 0;
+        if (!paid(repeat) && repeat->passes >= TUNE_REPEAT_TRIES)
+            rest(repeat);
     }
     repeat->passes++;
     acs_pieces_sweep(repeat);

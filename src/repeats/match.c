@@ -17,7 +17,7 @@
 
 /* What may become part of a replay: a launch without a record yet, or an op with one. */
 typedef struct entering {
-    acs_repeat *repeat;
+    acs_repeat *repeat;       /* NULL: that of the automatic pass */
     uint64_t pass;            /* its pass; coroutines may end it while the op waits for room */
     const acs_launch_params *params;
     const acs_record *record; /* NULL: `params` has the op */
@@ -31,15 +31,15 @@ static bool repeats(const acs_known *known, const entering *e)
 }
 
 /* The known op that the op repeats; NULL: none. Mostly it is what came here the last time. */
-static acs_known *find(const entering *e)
+static acs_known *find(const acs_repeat *repeat, const entering *e)
 {
-    acs_known *known = e->repeat->last ? e->repeat->last->follower : e->repeat->first;
+    acs_known *known = repeat->last ? repeat->last->follower : repeat->first;
     if (known && repeats(known, e))
         return known;
-    if (!e->repeat->pieces)
+    if (!repeat->pieces)
         return NULL;
     const uint32_t tag = e->record ? acs_known_op_tag(e->record) : acs_known_op_tag_of_launch(e->params);
-    known = acs_known_first(e->repeat, tag);
+    known = acs_known_first(repeat, tag);
     while (known && (known->tag != tag || !repeats(known, e)))
         known = known->same;
     return known;
@@ -151,14 +151,28 @@ static bool join(acs_context *context, entering *e, acs_strand *strand, const ac
     return acs_strand_open(context, strand, known->piece, place, &e->room);
 }
 
+/* The repeat of the op's automatic pass; NULL: there are none. */
+static acs_repeat *automatic_pass(acs_context *context, entering *e)
+{
+    acs_repeats *all = context->repeats;
+    const acs_site *site = e->record ? e->record->site : e->params->site;
+    if (all->found && acs_repeat_pass_ops(all->found) >= TUNE_REPEAT_PASS_MOST) {
+        const acs_op sealed = acs_automatic_pass_end(context, true);
+        e->sealed = sealed ? sealed : e->sealed;
+    }
+    if (!all->found && atomic_load_explicit(&all->automatic, memory_order_relaxed)) /* relaxed: written under the lock */
+        acs_automatic_pass_begin(all, site);
+    return all->found;
+}
+
 /* Under the lock. */
 static void enter(acs_context *context, entering *e)
 {
-    acs_repeat *repeat = e->repeat;
+    acs_repeat *repeat = e->repeat ? e->repeat : automatic_pass(context, e);
     e->room = true;
-    if (!repeat->open || repeat->passes != e->pass)
+    if (!repeat || !repeat->open || (e->repeat && repeat->passes != e->pass))
         return;
-    acs_known *known = find(e);
+    acs_known *known = find(repeat, e);
     if (!known || known->strand == ACS_STRAND_NONE)
         return;
     acs_strand *strand = &repeat->strands[known->strand];
@@ -204,12 +218,19 @@ static acs_op enter_or_wait(acs_context *context, entering *e, bool no_wait)
     return e->op;
 }
 
+/* Whether the calling thread is in a pass: that of `repeat`, or else an automatic one. */
+static bool is_in_pass(const acs_context *context, const acs_repeat *repeat)
+{
+    return repeat || atomic_load_explicit(&context->repeats->automatic, memory_order_relaxed); /* relaxed: see passes.c */
+}
+
 acs_op acs_repeats_launch(acs_context *context, const acs_launch_params *p)
 {
     acs_repeat *repeat = acs_thread_pass_in(context);
-    if (!repeat || !p->kernel || (p->args.count && !p->args.list) || (p->uses.count && !p->uses.segments))
+    const bool complete = p->kernel && (!p->args.count || p->args.list) && (!p->uses.count || p->uses.segments);
+    if (!complete || !is_in_pass(context, repeat))
         return 0;
-    entering e = {.repeat = repeat, .pass = repeat->passes, .params = p};
+    entering e = {.repeat = repeat, .pass = repeat ? repeat->passes : 0, .params = p};
     return enter_or_wait(context, &e, p->no_wait != 0);
 }
 
@@ -222,15 +243,17 @@ static bool ends_all(const acs_record *op)
     return op->kind == ACS_KIND_CALLBACK || (op->flags & ACS_RECORD_REUSES);
 }
 
-/* The op goes the usual way: learn it. `repeat`: its thread's pass, or NULL. */
+/* The op goes the usual way: learn it. `repeat`: that of the pass that the program named, or NULL. */
 static void pass_by(acs_context *context, acs_repeat *repeat, const acs_record *op)
 {
-    if (!repeat)
+    if (!is_in_pass(context, repeat))
         return;
     acs_repeats_lock(context->repeats);
-    if (op->kind == ACS_KIND_KERNEL) /* relaxed: a counter */
+    repeat = repeat ? repeat : context->repeats->found;
+    if (repeat && op->kind == ACS_KIND_KERNEL) /* relaxed: a counter */
         atomic_fetch_add_explicit(&context->repeats->unmatched, 1, memory_order_relaxed);
-    acs_repeat_unmatched(repeat, op);
+    if (repeat)
+        acs_repeat_unmatched(repeat, op);
     acs_repeats_unlock(context->repeats);
 }
 
@@ -239,8 +262,8 @@ acs_op acs_repeats_queue(acs_draft *draft)
     acs_context *context = draft->context;
     acs_repeat *repeat = acs_thread_pass_in(context);
     const bool plain = (draft->modes & ACS_MODES_LAUNCH) == ACS_MODE_REPEATS && !draft->parts;
-    if (repeat && plain && draft->record->kind == ACS_KIND_KERNEL) {
-        entering e = {.repeat = repeat, .pass = repeat->passes, .record = draft->record};
+    if (plain && is_in_pass(context, repeat) && draft->record->kind == ACS_KIND_KERNEL) {
+        entering e = {.repeat = repeat, .pass = repeat ? repeat->passes : 0, .record = draft->record};
         if (enter_or_wait(context, &e, draft->no_wait)) {
             acs_record_release(draft->records, draft->record);
             draft->record = NULL;
@@ -261,8 +284,9 @@ acs_op acs_repeats_push(acs_draft *draft)
     acs_repeats *all = context->repeats;
     acs_repeat *repeat = acs_thread_pass_in(context);
     const uint32_t count = draft->parts ? draft->parts : 1;
-    const bool cuts = repeat && draft->record->kind != ACS_KIND_KERNEL;
     acs_repeats_lock(all);
+    repeat = repeat ? repeat : all->found;
+    const bool cuts = repeat && draft->record->kind != ACS_KIND_KERNEL;
     acs_op sealed = seal_behind_unknown(context);
     for (uint32_t i = 0; i < count; i++) {
         const acs_record *op = draft->parts ? draft->part[i] : draft->record;

@@ -17,6 +17,7 @@ static const acs_segment *view(const acs_strand *strand, uint32_t *count)
 {
     static const acs_segment everything = {.access = ACS_UPDATE, .extent = ACS_EXTENT_ALL};
     const bool wide = acs_footprint_is_wide(strand);
+    ACS_ASSERT(!wide || strand->repeat->strand_count == 1); /* RPT-4 */
     *count = wide ? 1 : strand->range_count ? strand->range_count : strand->segment_count;
     return wide ? &everything : strand->range_count ? strand->ranges : strand->segments;
 }
@@ -51,9 +52,8 @@ acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts)
 }
 
 /*
- * Seal open replays of other strands that conflict with this one: of another thread's pass, or where the window sees all
- * memory of one of the strands. An op that they get later would come behind ops of this one, but has a smaller number.
- * And a wait for an op of this one seals no other.
+ * Seal open replays of other threads' passes that conflict with this one. An op that they get later would come behind
+ * ops of this one, but has a smaller number. And a wait for an op of this one seals no other.
  */
 static void seal_before(acs_context *context, const acs_strand *strand)
 {
@@ -62,8 +62,7 @@ static void seal_before(acs_context *context, const acs_strand *strand)
     const acs_segment *own = view(strand, &own_count);
     DL_FOREACH_SAFE2 (context->repeats->open_strands, other, next, open_next) {
         const acs_segment *segments = view(other, &count);
-        const bool wide = acs_footprint_is_wide(other) || acs_footprint_is_wide(strand);
-        if ((wide || other->repeat != strand->repeat) && acs_segments_conflict(segments, count, own, own_count))
+        if (other->repeat != strand->repeat && acs_segments_conflict(segments, count, own, own_count))
             (void)acs_strand_seal(context, other); /* this one's seal wakes the core */
     }
 }
@@ -183,6 +182,8 @@ acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
     acs_replay *replay = strand->replay;
     const uint32_t place = strand->place;
     ACS_ASSERT(replay->count > 0 && replay->count <= strand->span); /* RPT-2 */
+    strand->repeat->replays++;
+    strand->repeat->replayed += replay->count;
     note_unused(strand->piece, replay->shape->ops - replay->count);
     if (strand->piece->wastes)
         strand->learns = strand->repeat->misfits = true;
@@ -239,7 +240,7 @@ bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece,
     *room = !replay && piece->made < TUNE_REPEAT_REPLAYS;
     if (!record)
         return false;
-    if (all->open > 1 || strand->repeat->wide)
+    if (all->open > 1)
         seal_before(context, strand);
     const acs_op number = queue_record(context, record, strand, piece->records[place]->site, span, room);
     if (!number)

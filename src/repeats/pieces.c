@@ -32,7 +32,7 @@ static void piece_destroy(acs_piece *piece)
 static bool fill_piece(acs_piece *piece, acs_known *const *ops, uint32_t count)
 {
     piece->ops = malloc(count * sizeof *piece->ops);
-    piece->records = malloc(count * sizeof *piece->records);
+    piece->records = calloc(count, sizeof *piece->records);
     if (!piece->ops || !piece->records)
         return false;
     memcpy(piece->ops, ops, count * sizeof *ops);
@@ -41,7 +41,7 @@ static bool fill_piece(acs_piece *piece, acs_known *const *ops, uint32_t count)
         acs_filter_add(&piece->filter, ops[at]);
     }
     piece->shape = acs_replay_shape_create(piece->records, count);
-    return piece->shape && (piece->shape->segment_count <= TUNE_REPEAT_SEGMENTS || count == 1);
+    return piece->shape != NULL;
 }
 
 /* The strand whose list has the piece; NULL: none. */

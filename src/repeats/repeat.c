@@ -44,6 +44,8 @@ acs_status acs_repeats_open(acs_context *context)
     }
     all->most = fragment_most(context);
     context->repeats = all;
+    if (context->options.repeats == ACS_REPEATS_AUTO)
+        acs_automatic_start(context);
     return ACS_OK;
 }
 
@@ -74,20 +76,42 @@ static acs_strand *open_with(const acs_repeats *all, acs_op op)
     return strand;
 }
 
+static void seal_all(acs_context *context, acs_op *sealed)
+{
+    const acs_op one = acs_strands_seal(context, NULL, false);
+    *sealed = one ? one : *sealed;
+}
+
 void acs_repeats_flush(acs_context *context, acs_op op, bool waits)
 {
     acs_repeats *all = context->repeats;
     acs_repeat *mine = waits ? acs_thread_pass_in(context) : NULL;
     acs_op sealed = 0;
     acs_repeats_lock(all);
+    mine = waits && !mine ? all->found : mine;
     acs_strand *over = mine ? acs_repeat_waits(mine, op) : NULL;
+    if (waits && op == UINT64_MAX)
+        sealed = acs_automatic_pass_end(context, false);
     if (over)
         sealed = acs_strand_seal(context, over);
     acs_strand *awaited = op == UINT64_MAX ? NULL : open_with(all, op);
     if (awaited)
         sealed = acs_strand_seal(context, awaited);
     else if (op == UINT64_MAX || (!waits && acs_core_stalled(&context->core)))
-        sealed = acs_strands_seal(context, NULL, false);
+        seal_all(context, &sealed);
+    acs_repeats_unlock(all);
+    if (sealed)
+        acs_context_queued(context, sealed, true);
+}
+
+void acs_repeats_idle(acs_context *context)
+{
+    acs_repeats *all = context->repeats;
+    acs_op sealed = 0;
+    if (!all || !atomic_load_explicit(&all->automatic, memory_order_relaxed)) /* relaxed: a hint */
+        return;
+    acs_repeats_lock(all);
+    seal_all(context, &sealed);
     acs_repeats_unlock(all);
     if (sealed)
         acs_context_queued(context, sealed, true);
@@ -101,42 +125,6 @@ void acs_repeats_count(acs_context *context, acs_statistics *s)
 
 /* --------------------------------------------------------------------------------------------------------- passes */
 
-/* Find or make the repeat. NULL: no memory. Under the lock. */
-static acs_repeat *repeat_of(acs_repeats *all, uint64_t key)
-{
-    acs_repeat *repeat;
-    HASH_FIND(hh, all->table, &key, sizeof key, repeat);
-    if (repeat)
-        return repeat;
-    repeat = calloc(1, sizeof *repeat);
-    if (!repeat)
-        return NULL;
-    repeat->key = key;
-    repeat->passes = 1;
-    HASH_ADD(hh, all->table, key, sizeof repeat->key, repeat);
-    if (!repeat->hash_failed)
-        return repeat;
-    free(repeat);
-    return NULL;
-}
-
-/* The mode is set while a pass is under way, so that other programs pay nothing. Under the lock. */
-static void count_open(acs_context *context, bool opens)
-{
-    acs_repeats *all = context->repeats;
-    if (!all->most) /* nothing can be replayed, so nothing is learnt */
-        return;
-    if (opens && all->open++ == 0) {
-        acs_fifo_widen(context->core.fifo, true);
-        acs_context_add_mode(context, ACS_MODE_REPEATS);
-    }
-    if (!opens && --all->open == 0) {
-        acs_fifo_widen(context->core.fifo, false);
-        /* relaxed: a thread in a pass sees the mode that it has set */
-        atomic_fetch_and_explicit(&context->modes, ~ACS_MODE_REPEATS, memory_order_relaxed);
-    }
-}
-
 acs_status acs_repeat_begin(acs_context *context, uint64_t key)
 {
     context = acs_context_enter(context, __func__);
@@ -149,14 +137,14 @@ acs_status acs_repeat_begin(acs_context *context, uint64_t key)
     if (!context->repeats) /* a library without this part */
         return ACS_OK;
     acs_repeats_lock(context->repeats);
-    acs_repeat *repeat = repeat_of(context->repeats, key);
+    const acs_op sealed = acs_automatic_stop(context); /* the program knows better */
+    acs_repeat *repeat = acs_repeat_get(context->repeats, key);
     const bool busy = repeat && repeat->open;
-    if (repeat && !busy) {
-        repeat->open = true;
-        acs_repeat_pass_begin(repeat);
-        count_open(context, true);
-    }
+    if (repeat && !busy)
+        acs_pass_begin(context, repeat);
     acs_repeats_unlock(context->repeats);
+    if (sealed)
+        acs_context_queued(context, sealed, true);
     if (!repeat)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "acs_repeat_begin: no memory for repeat %llu", (unsigned long long)key);
     if (busy)
@@ -177,16 +165,7 @@ acs_status acs_repeat_end(acs_context *context)
     if (!repeat)
         return ACS_FAIL(ACS_ERR_STATE, 0, "acs_repeat_end: this thread is in no pass of a repeat");
     acs_repeats_lock(context->repeats);
-    acs_op sealed = 0;
-    for (uint32_t s = 0; s < repeat->strand_count; s++) {
-        if (repeat->strands[s].replay)
-            acs_strand_cut(&repeat->strands[s]);
-        const acs_op one = acs_strand_seal(context, &repeat->strands[s]);
-        sealed = one ? one : sealed;
-    }
-    acs_repeat_pass_end(repeat, context->repeats->most);
-    repeat->open = false;
-    count_open(context, false);
+    const acs_op sealed = acs_pass_end(context, repeat);
     acs_repeats_unlock(context->repeats);
     acs_thread_pass_get()->context = NULL;
     if (sealed)

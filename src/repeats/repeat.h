@@ -14,6 +14,7 @@
  * RPT-1  at most one pass of a repeat is under way, by one thread, and a thread is in one pass at most.
  * RPT-2  an unsealed replay has at least one op, a record, and a number for each of its ops.
  * RPT-3  no op was queued since a replay was opened that conflicts with its strand.
+ * RPT-4  a strand of which the window sees all memory is its repeat's only one.
  */
 #ifndef ACS_REPEAT_H
 #define ACS_REPEAT_H
@@ -46,6 +47,8 @@ acs_op acs_repeats_push(acs_draft *draft);
  * take places there. `waits`: the program begins to wait for that op, or for all.
  */
 void acs_repeats_flush(acs_context *context, acs_op op, bool waits);
+/* A worker finds nothing to do: seal what automatic passes hold back. */
+void acs_repeats_idle(acs_context *context);
 /* Add to the statistics. */
 void acs_repeats_count(acs_context *context, acs_statistics *statistics);
 

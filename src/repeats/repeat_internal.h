@@ -2,7 +2,7 @@
  * Shared by the files of this folder, each of which uses those before it: thread_pass.c, ops.c (ops that passes queued),
  * strands.c (which of them are independent), footprints.c (what each strand touches), sequences.c (joins sequences of
  * ops), pieces.c (sequences that are replayed), open.c (replays until they are sealed), learn.c (pieces from passes),
- * match.c (ops enter replays), repeat.c (passes and waits).
+ * passes.c (where passes begin and end), match.c (ops enter replays), repeat.c (calls of the program).
  */
 #ifndef ACS_REPEAT_INTERNAL_H
 #define ACS_REPEAT_INTERNAL_H
@@ -77,8 +77,8 @@ typedef struct acs_strand {
     uint32_t segment_count;
     uint64_t first, last;      /* of the bytes that it may touch, the first and the last */
     /*
-     * The same in few ranges, with gaps that no other strand touches: what the window sees of a replay. 0: it would be
-     * too many, and the window sees a replay's own segments.
+     * The same in few ranges, with gaps that no other strand touches, or in few tiles: what the window sees of a replay.
+     * 0: it would be too many, and the window sees `segments`.
      */
     acs_segment ranges[TUNE_REPEAT_RANGES];
     uint32_t range_count;
@@ -136,8 +136,10 @@ struct acs_repeat {
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
     uint32_t missed;           /* kernels that went the usual way */
+    uint32_t replays, replayed; /* sealed so far, and their kernels */
     bool misfits;              /* a strand learns from the pass */
-    uint64_t rests;            /* passes from which nothing is learnt, since nothing recurred in those before */
+    bool torn_begin, torn_end; /* it begins, or ends, in the middle of fragments */
+    uint64_t rests;            /* passes from which nothing is learnt, since too little recurred in those before */
     uint64_t rested;
     acs_pass_trace trace[2];   /* of this pass and the one before */
 };
@@ -148,7 +150,9 @@ struct acs_repeats {
     acs_strand *open_strands; /* with unsealed replays, by number */
     acs_op numbered;      /* last number of which it is known that its op conflicts with no open strand, or is in one */
     uint32_t most;        /* most ops of a fragment; 0: the context has no replays; constant */
-    uint32_t open;        /* passes under way */
+    uint32_t open;        /* passes under way; and one, if there are automatic ones */
+    _Atomic bool automatic; /* passes begin by themselves; written under the lock */
+    acs_repeat *found;    /* of the automatic pass that is under way; NULL: none is */
     _Atomic uint64_t unmatched; /* kernels of passes that went the usual way */
 };
 
@@ -222,7 +226,7 @@ uint32_t acs_sequences_join(acs_known *const *a, uint32_t a_count, acs_known *co
                             acs_joined *joined, uint32_t most);
 
 /* pieces.c */
-/* Make a piece of these ops. NULL: no memory, or it has too many edges or segments, or there are too many pieces. */
+/* Make a piece of these ops. NULL: no memory, or it has too many edges, or there are too many pieces. */
 acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t count, uint32_t least);
 /* No replay of the piece begins from now on. `instead`: one with all its ops, or NULL. */
 void acs_piece_drop(acs_repeat *repeat, acs_piece *piece, acs_piece *instead);
@@ -268,7 +272,23 @@ void acs_repeat_numbered(acs_repeat *repeat, acs_op number);
  * it is not known, or all.
  */
 acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op);
+/* Kernels of the pass so far. */
+uint32_t acs_repeat_pass_ops(const acs_repeat *repeat);
 /* All its replays have ended. */
 void acs_repeat_destroy(acs_repeat *repeat);
+
+/* passes.c */
+/* Find or make the repeat. NULL: no memory. */
+acs_repeat *acs_repeat_get(acs_repeats *all, uint64_t key);
+void acs_pass_begin(acs_context *context, acs_repeat *repeat);
+/* Seal its replays, and learn from it. @return as acs_strand_seal. */
+acs_op acs_pass_end(acs_context *context, acs_repeat *repeat);
+/* There are automatic passes from now on; and no longer. */
+void acs_automatic_start(acs_context *context);
+acs_op acs_automatic_stop(acs_context *context);
+/* Begin an automatic pass with an op of this call site; none is under way. Without memory none begins. */
+void acs_automatic_pass_begin(acs_repeats *all, const acs_site *site);
+/* End it, if one is under way. `torn`: in the middle of fragments, which go on in the next one. */
+acs_op acs_automatic_pass_end(acs_context *context, bool torn);
 
 #endif

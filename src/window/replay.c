@@ -12,62 +12,6 @@
 
 /* ---------------------------------------------------------------------------------------------------------- shapes */
 
-static bool same_bytes(const acs_segment *a, const acs_segment *b)
-{
-    return a->base == b->base && a->row_bytes == b->row_bytes && a->rows == b->rows &&
-           a->pitch_bytes == b->pitch_bytes && a->extent == b->extent;
-}
-
-/* Add the segments of an op to the footprint; equal ones are joined. */
-static void add_segments(acs_replay_shape *shape, const acs_record *op)
-{
-    for (uint32_t i = 0; i < op->segment_count; i++) {
-        uint32_t at = 0;
-        while (at < shape->segment_count && !same_bytes(&shape->segments[at], &op->segments[i]))
-            at++;
-        if (at < shape->segment_count)
-            shape->segments[at].access |= op->segments[i].access;
-        else
-            shape->segments[shape->segment_count++] = op->segments[i];
-    }
-}
-
-static int by_access_and_place(const void *left, const void *right)
-{
-    const acs_segment *a = left, *b = right;
-    if (a->access != b->access)
-        return a->access < b->access ? -1 : 1;
-    return a->base < b->base ? -1 : a->base > b->base;
-}
-
-static bool is_range(const acs_segment *s)
-{
-    return acs_segment_has_bytes(s) && s->rows == 1;
-}
-
-uint32_t acs_footprint_join(acs_segment *segments, uint32_t count, uint64_t *first, uint64_t *last)
-{
-    uint32_t used = 0;
-    qsort(segments, count, sizeof *segments, by_access_and_place);
-    *first = UINT64_MAX;
-    *last = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const acs_segment *s = &segments[i];
-        acs_segment *before = used ? &segments[used - 1] : NULL;
-        const bool all = s->extent == ACS_EXTENT_ALL, bytes = acs_segment_has_bytes(s);
-        const uint64_t from = all ? 0 : bytes ? s->base : UINT64_MAX;
-        const uint64_t to = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
-        *first = from < *first ? from : *first;
-        *last = to > *last ? to : *last;
-        if (before && before->access == s->access && is_range(before) && is_range(s) &&
-            s->base <= before->base + before->row_bytes)
-            before->row_bytes = to - before->base < before->row_bytes ? before->row_bytes : to - before->base + 1;
-        else if (!before || before->access != s->access || !same_bytes(before, s))
-            segments[used++] = *s;
-    }
-    return used;
-}
-
 /*
  * Find the edges to op `at`, nearest first. An op that a nearer one already follows, by some path, needs no edge:
  * `before` has the ops that each op follows so, as a bit for each. False: too many edges.
@@ -92,38 +36,32 @@ static bool add_edges(acs_replay_shape *shape, const acs_record *const *ops, uin
 
 static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
 {
-    uint64_t before[ACS_REPLAY_OPS][ACS_REPLAY_WORDS], first, last;
+    uint64_t before[ACS_REPLAY_OPS][ACS_REPLAY_WORDS];
     memset(before, 0, shape->ops * sizeof before[0]);
     shape->first_edge[0] = 0;
     for (uint32_t at = 0; at < shape->ops; at++) {
-        add_segments(shape, ops[at]);
         if (!add_edges(shape, ops, at, before))
             return false;
         shape->arg_at[at + 1] = shape->arg_at[at] + ((ops[at]->arg_bytes_used + 15) & ~(uint32_t)15);
         shape->copies[at / 64] |= (uint64_t)(ops[at]->asked != ACS_KIND_KERNEL) << at % 64;
     }
-    shape->segment_count = acs_footprint_join(shape->segments, shape->segment_count, &first, &last);
     return true;
 }
 
 acs_replay_shape *acs_replay_shape_create(const acs_record *const *ops, uint32_t count)
 {
     static _Atomic uint64_t last_id;
-    size_t segments = 1;
     ACS_ASSERT(count > 0 && count <= ACS_REPLAY_OPS);
-    for (uint32_t at = 0; at < count; at++)
-        segments += ops[at]->segment_count;
     acs_replay_shape *shape = calloc(1, sizeof *shape);
     if (!shape)
         return NULL;
     shape->ops = count;
     shape->op = ops;
     shape->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) + 1; /* relaxed: only unique */
-    shape->segments = calloc(segments, sizeof *shape->segments);
     shape->first_edge = calloc(count + 1, sizeof *shape->first_edge);
     shape->edges = calloc(ACS_BATCH_EDGES, sizeof *shape->edges);
     shape->arg_at = calloc(count + 1, sizeof *shape->arg_at);
-    if (shape->segments && shape->first_edge && shape->edges && shape->arg_at && fill_shape(shape, ops))
+    if (shape->first_edge && shape->edges && shape->arg_at && fill_shape(shape, ops))
         return shape;
     acs_replay_shape_destroy(shape);
     return NULL;
@@ -133,7 +71,6 @@ void acs_replay_shape_destroy(acs_replay_shape *shape)
 {
     if (!shape)
         return;
-    free(shape->segments);
     free(shape->first_edge);
     free(shape->edges);
     free(shape->arg_at);

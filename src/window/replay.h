@@ -24,8 +24,6 @@ enum { ACS_REPLAY_OPS = 256, ACS_REPLAY_WORDS = ACS_REPLAY_OPS / 64 };
 typedef struct acs_replay_shape {
     uint64_t id;            /* unique in the process; never 0 */
     uint32_t ops;           /* number of places */
-    uint32_t segment_count;
-    acs_segment *segments;  /* footprint of all ops together */
     uint32_t *first_edge;   /* by place, and one more: into `edges` */
     uint16_t *edges;        /* places that an op follows: all before it, none implied, greatest first */
     const acs_record *const *op; /* by place; with the arguments and grid of replays in which they do not differ */
@@ -90,12 +88,6 @@ static inline unsigned char *acs_replay_args(const acs_replay *r, uint32_t at)
 }
 /* The record of an op that is on, or was taken out. Called by the thread that has the replay's action. */
 acs_record *acs_replay_op(acs_replay *r, uint32_t at);
-
-/*
- * Join ranges of the same access that overlap or lie side by side. The order changes. *first and *last: of the bytes
- * that they may touch, the first and the last; first > last: none. @return how many are left.
- */
-uint32_t acs_footprint_join(acs_segment *segments, uint32_t count, uint64_t *first, uint64_t *last);
 
 /*
  * The shape of these ops, which are kernels with a type. The list and the ops outlive it. NULL: no memory, or more than

@@ -2,6 +2,7 @@
  * test_random: runs random programs through ACS and compares with serial execution. Without cmocka, so that it also
  * runs on a bare GPU machine. Owns the command line, the choice of configurations, and the report.
  */
+#include "passing.h"
 #include "program.h"
 #include "shrink.h"
 #include "simulator/sim.h"
@@ -202,6 +203,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->options.graph_nodes = PICK(&d, 64, 200, 1000, 16384);
     c->options.pool = (int32_t)PICK(&later, ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_ON);
     c->options.memory_slack = PICK(&later, 0, 0, 1000, 10000, 1 << 20);
+    c->options.repeats = passing_automatic(c) ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED;
     if (s->devices != 1)
         choose_devices(c, s);
     if (s->lazy)

@@ -1,16 +1,28 @@
 /*
- * Half of the dense programs say where they repeat themselves: a pass of a repeat begins with each period, or with some.
- * Threads use one key, or one each; a key that another thread's pass has is refused.
+ * Half of the dense programs repeat themselves in passes. They say so, where a period begins, or at some periods: threads
+ * use one key, or one each; a key that another thread's pass has is refused. Or the context finds passes by itself: then
+ * some periods begin with a wait for everything. A few programs do both.
  */
 #ifndef RANDOM_PASSING_H
 #define RANDOM_PASSING_H
 
 #include "program.h"
 
-/* Whether the program says it. The checker knows no replays. */
+/* Whether the program does. The checker knows no replays. */
 static inline bool program_passes(const random_config *config)
 {
     return config->dense && !config->checker && mix_hash(config->seed + 0x51ed270b) % 2 == 0;
+}
+
+static inline uint64_t passing_roll(const random_config *config)
+{
+    return mix_hash(config->seed + 0x51ed270b);
+}
+
+/* Whether the context finds the passes. */
+static inline bool passing_automatic(const random_config *config)
+{
+    return program_passes(config) && passing_roll(config) >> 16 & 1;
 }
 
 /* The pass that a producer is in. All zero: none. */

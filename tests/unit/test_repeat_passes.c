@@ -1,6 +1,6 @@
 /*
  * Passes through a repeat (acs_repeat_begin): which kernels are replayed, and that results, errors and waits are as
- * without the calls. On the sim backend, through the public API; one test looks at open replays.
+ * without the calls. On the sim backend. One test looks at open replays.
  */
 #include "api_fixture.h"
 
@@ -346,8 +346,7 @@ static void a_wait_for_an_earlier_fragment_seals_the_open_one(void **state)
 {
     acs_context *context = *state;
     for (uint32_t p = 0; p < 8; p++) {
-        const uint64_t start = replayed(context);
-        uint64_t launched = 0;
+        uint64_t launched = replayed(context);
         acs_op before = 0, op = 0;
         assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
         for (uint32_t times = 0; times < 4; times++, before = op) {
@@ -355,14 +354,14 @@ static void a_wait_for_an_earlier_fragment_seals_the_open_one(void **state)
             for (uint32_t i = 0; i < links; i++)
                 op = launch_link(context, 0, i);
             launched += links;
-            if (!before)
-                continue;
-            assert_int_equal(acs_wait(context, before), ACS_OK);
-            assert_null(context->repeats->open_strands);
+            if (before) {
+                assert_int_equal(acs_wait(context, before), ACS_OK);
+                assert_null(context->repeats->open_strands);
+            }
         }
         assert_int_equal(acs_repeat_end(context), ACS_OK);
         assert_right(context);
-        assert_true(p <= 5 || replayed(context) - start == launched);
+        assert_true(p <= 5 || replayed(context) == launched);
     }
 }
 

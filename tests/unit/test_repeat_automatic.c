@@ -1,0 +1,307 @@
+/*
+ * Repeats that the context finds by itself (ACS_REPEATS=auto): where passes begin and end, what stops them, and that
+ * results are as without them. And strands whose memory lies in columns of an array. On the sim backend.
+ */
+#include "api_fixture.h"
+
+#include "api/context.h"
+#include "base/base.h"
+#include "repeats/repeat_internal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { COLUMNS = 16, ROWS = 24, OPS = COLUMNS * ROWS };
+
+/* A row has a cell for each column, so the cells of a column are not side by side. Each column lacks one row. */
+enum { MANY = 32, TALL = 110 }; /* columns and rows of a larger array */
+
+static uint64_t g_cells[TALL * MANY], g_truth[TALL * MANY];
+
+static void mix(uint64_t *to, const uint64_t *from, uint64_t number)
+{
+    *to = acs_hash64(*to ^ *from * 3 ^ number * 7);
+}
+
+static void mix_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    mix(*(uint64_t **)args[0], *(uint64_t **)args[1], *(uint64_t *)args[2]);
+}
+
+static const acs_kernel g_mix = ACS_KERNEL_HOST_INIT("mix", mix_body);
+
+static acs_op launch(acs_context *context, uint32_t at, uint32_t from_at, uint64_t number)
+{
+    uint64_t *to = &g_cells[at], *from = &g_cells[from_at];
+    mix(&g_truth[at], &g_truth[from_at], number);
+    return ACS_LAUNCH_ON(context, &g_mix, 1, 1, 0, ACS_ARGS(to, from, number),
+                         ACS_USES(ACS_INOUT(to, sizeof *to), ACS_IN(from, sizeof *from)));
+}
+
+static bool is_missing(uint32_t row, uint32_t column)
+{
+    return row == 5 + column % 8;
+}
+
+/* The cell above, which this one takes from. */
+static uint32_t above(uint32_t row, uint32_t column)
+{
+    const uint32_t up = row == 0 ? 0 : is_missing(row - 1, column) ? row - 2 : row - 1;
+    return up * COLUMNS + column;
+}
+
+/* A kernel for each cell, row by row. */
+static void launch_most(acs_context *context, uint64_t number)
+{
+    for (uint32_t i = 0; i < ROWS * COLUMNS; i++)
+        if (!is_missing(i / COLUMNS, i % COLUMNS))
+            assert_true(launch(context, i, above(i / COLUMNS, i % COLUMNS), number + i) > 0);
+}
+
+/* And at last the first row takes from the last one. */
+static void launch_all(acs_context *context, uint64_t number)
+{
+    launch_most(context, number);
+    for (uint32_t column = 0; column < COLUMNS; column++)
+        assert_true(launch(context, column, (ROWS - 1) * COLUMNS + column, number) > 0);
+}
+
+static acs_context *open_automatic(int64_t workers)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_SIM;
+    options.sim_order = ACS_SIM_ORDER_TIME;
+    options.workers = workers;
+    options.repeats = ACS_REPEATS_AUTO;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    memset(g_cells, 0, sizeof g_cells);
+    memset(g_truth, 0, sizeof g_truth);
+    return context;
+}
+
+static int open_one(void **state)
+{
+    *state = open_automatic(1);
+    return 0;
+}
+
+static acs_statistics stats(acs_context *context)
+{
+    acs_statistics s = {.size = sizeof s};
+    assert_int_equal(acs_stats(context, &s), ACS_OK);
+    return s;
+}
+
+static void assert_right(acs_context *context)
+{
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_memory_equal(g_cells, g_truth, sizeof g_cells);
+}
+
+/* What is queued from one wait for everything to the next is a pass. */
+static void passes_end_at_waits_for_everything(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 6; p++) {
+        const acs_statistics before = stats(context);
+        launch_all(context, p);
+        assert_right(context);
+        assert_int_equal(stats(context).replayed - before.replayed, p < 2 ? 0 : OPS);
+    }
+}
+
+/* Columns are strands of their own, though their cells are far apart: their replays are not cut by each other. */
+static void columns_of_an_array_are_strands(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 4; p++) {
+        const acs_statistics before = stats(context);
+        launch_all(context, 0);
+        assert_right(context);
+        assert_true(p < 2 || stats(context).replays - before.replays <= COLUMNS);
+    }
+}
+
+/* Those that are short, beside the pass, share strands; so several columns are in one. */
+static void columns_share_strands(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 4; p++) {
+        const acs_statistics before = stats(context);
+        for (uint32_t i = 0; i < TALL * MANY; i++)
+            assert_true(launch(context, i, i < MANY ? i : i - MANY, i) > 0);
+        assert_right(context);
+        assert_true(p < 2 || stats(context).replays - before.replays <= 2 * MANY);
+    }
+    assert_true(context->repeats->table->strand_count >= MANY / 2);
+}
+
+/* Where the window cannot tell strands apart, since their memory has no order, all ops are one. */
+static void strands_without_order_are_one(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 4; p++) {
+        const acs_statistics before = stats(context);
+        for (uint32_t i = 0; i < TALL * MANY; i++) {
+            const uint32_t half = (uint32_t)(acs_hash64(i) % 2), at = i * 2 % (TALL * MANY) + half;
+            assert_true(launch(context, at, at ^ 1, i) > 0);
+        }
+        for (uint32_t i = 0; i < TALL * MANY / 4; i++) /* two strands of cells, at random */
+            assert_true(launch(context, i * 4, (uint32_t)(acs_hash64(i) % (TALL * MANY / 4)) * 4, i) > 0 &&
+                        launch(context, i * 4 + 2, (uint32_t)(acs_hash64(i) % (TALL * MANY / 4)) * 4 + 2, i) > 0);
+        assert_right(context);
+        assert_true(p < 2 || stats(context).replays - before.replays <= 3 * TALL * MANY / 100);
+    }
+}
+
+/* An op beside a pass keeps its place, whichever cell of a column it touches. */
+static void every_cell_of_a_column_keeps_its_order(void **state)
+{
+    (void)state;
+    for (uint32_t p = 0; p < ROWS * COLUMNS; p += 5) {
+        acs_context *context = open_automatic(0); /* a worker would seal replays */
+        for (uint32_t passes = 0; passes < 3; passes++) {
+            launch_all(context, 0);
+            assert_right(context);
+        }
+        launch_most(context, 0);
+        assert_non_null(context->repeats->open_strands);
+        assert_true(launch(context, p, (p + 1) % (ROWS * COLUMNS), UINT64_MAX) > 0);
+        assert_right(context);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* A long program that never waits has passes, too. */
+static void a_loop_without_waits_is_found(void **state)
+{
+    acs_context *context = *state;
+    enum { PASSES = 8, TIMES = PASSES * (TUNE_REPEAT_PASS_MOST / OPS + 1) };
+    for (uint32_t p = 0; p < TIMES; p++)
+        launch_all(context, p);
+    assert_right(context);
+    assert_true(stats(context).replayed >= (PASSES - 2) * TUNE_REPEAT_PASS_MOST);
+    assert_true(context->repeats->table->place_count <= TUNE_REPEAT_PASS_MOST);
+}
+
+/* What hardly recurs is looked at less and less often. */
+static void what_hardly_recurs_rests(void **state)
+{
+    acs_context *context = *state;
+    uint64_t draw = 1;
+    for (uint32_t p = 0; p < 40; p++) {
+        const acs_statistics before = stats(context);
+        for (uint32_t i = 0; i < OPS; i++) {
+            draw = acs_hash64(draw + 1);
+            assert_true(launch(context, (uint32_t)(draw % OPS), (uint32_t)(draw >> 32) % OPS, draw) > 0);
+        }
+        assert_right(context);
+        assert_true(p < 20 || stats(context).replayed - before.replayed < OPS / 10);
+    }
+    assert_true(context->repeats->table->rests >= 7);
+}
+
+/* The first call of acs_repeat_begin ends it: the program names what recurs. */
+static void a_named_pass_stops_it(void **state)
+{
+    acs_context *context = *state;
+    launch_all(context, 1);
+    assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
+    assert_int_equal(acs_repeat_end(context), ACS_OK);
+    for (uint32_t p = 0; p < 4; p++) {
+        launch_all(context, p);
+        assert_right(context);
+    }
+    assert_int_equal(stats(context).replayed, 0);
+    assert_int_equal(acs_context_modes(context) & ACS_MODE_REPEATS, 0);
+}
+
+/* A worker without work seals what is held back, though the program neither waits nor goes on. */
+static void an_idle_worker_seals(void **state)
+{
+    (void)state;
+    acs_context *context = open_automatic(0); /* the test is its worker */
+    for (uint32_t p = 0; p < 3; p++) {
+        launch_all(context, 0);
+        assert_right(context);
+    }
+    launch_most(context, 0);
+    assert_non_null(context->repeats->open_strands);
+    acs_repeats_idle(context);
+    assert_null(context->repeats->open_strands);
+    assert_right(context);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+typedef struct half {
+    acs_context *context;
+    uint32_t first;
+    atomic_bool failed;
+} half;
+
+/* Half of the columns. */
+static void *launch_half(void *argument)
+{
+    half *h = argument;
+    for (uint32_t row = 0; row < ROWS; row++)
+        for (uint32_t column = h->first; column < h->first + COLUMNS / 2; column++)
+            if (!is_missing(row, column) && !launch(h->context, row * COLUMNS + column, above(row, column), row))
+                atomic_store(&h->failed, true);
+    return NULL;
+}
+
+/* Threads share the pass, and each strand keeps its order. */
+static void threads_share_a_pass(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 20; p++) {
+        half halves[2] = {{.context = context}, {.context = context, .first = COLUMNS / 2}};
+        pthread_t threads[2];
+        for (int t = 0; t < 2; t++)
+            assert_int_equal(pthread_create(&threads[t], NULL, launch_half, &halves[t]), 0);
+        for (int t = 0; t < 2; t++) {
+            assert_int_equal(pthread_join(threads[t], NULL), 0);
+            assert_false(atomic_load(&halves[t].failed));
+        }
+        assert_right(context);
+    }
+    assert_true(stats(context).replayed > 10 * OPS);
+}
+
+/* Kernels that are held back are run when the context closes. */
+static void a_pass_may_be_open_at_close(void **state)
+{
+    (void)state;
+    for (int64_t workers = 0; workers < 2; workers++) {
+        acs_context *context = open_automatic(workers);
+        for (uint32_t p = 0; p < 3; p++) {
+            launch_all(context, 0);
+            assert_right(context);
+        }
+        launch_most(context, 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+        assert_memory_equal(g_cells, g_truth, sizeof g_cells);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(passes_end_at_waits_for_everything, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(columns_of_an_array_are_strands, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(columns_share_strands, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(strands_without_order_are_one, open_one, close_quietly),
+        cmocka_unit_test(every_cell_of_a_column_keeps_its_order),
+        cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(what_hardly_recurs_rests, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(a_named_pass_stops_it, open_one, close_quietly),
+        cmocka_unit_test(an_idle_worker_seals),
+        cmocka_unit_test_setup_teardown(threads_share_a_pass, open_one, close_quietly),
+        cmocka_unit_test(a_pass_may_be_open_at_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
