@@ -877,7 +877,9 @@ acs_status acs_mark_repeat(acs_context *context);
  * before, and may leave gaps. Without effect with several devices, ACS_CHECK, ACS_WATCHDOG_S, ACS_SERIAL, ACS_DISABLE,
  * ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose contents move.
  *
- * Takes a lock of the context. Neither waits nor queues anything.
+ * With ACS_REPEATS=auto passes are found without these calls (docs/repeats.md). The first call in a context ends that.
+ *
+ * Takes a lock of the context. Neither waits nor queues anything, but for what automatic passes hold back.
  * @param context  NULL: the default context, opened if need be.
  * @param key      Names the part within the context. Any number; the same one for each pass through the part.
  * @return ACS_OK; as acs_open where the default context cannot be opened.

@@ -42,6 +42,12 @@ static uint8_t places_of(const acs_context *context, acs_op_kind kind)
     return looks && context->device_choice ? (uint8_t)(context->device_choice->count + 1) : 1;
 }
 
+static void report(acs_context *context, const acs_statistics *statistics)
+{
+    acs_repeats_report(context);
+    acs_device_choice_report(context, statistics);
+}
+
 static void idle(acs_context *context)
 {
     acs_repeats_idle(context);
@@ -193,7 +199,7 @@ static const acs_op_hooks g_hooks = {
     .group_number = acs_group_number,
     .kept = acs_ledger_member_kept,
     .count = count,
-    .report = acs_device_choice_report,
+    .report = report,
     .clear = acs_capture_abandon,
     .idle = idle,
 };

@@ -64,8 +64,11 @@ void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
 {
     const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any;
     acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    const uint32_t before = repeat->known_count;
     acs_known *known = fit && learns(repeat) ? acs_known_get(repeat, op) : NULL;
     repeat->missed += fit;
+    if (op->kind == ACS_KIND_KERNEL && learns(repeat))
+        acs_reason_count(repeat, op->site, known, repeat->known_count > before, fit);
     if (known) {
         acs_repeat_queued(repeat, known, 0);
         if (trace->count)
@@ -573,6 +576,7 @@ void acs_repeat_destroy(acs_repeat *repeat)
     acs_pieces_sweep(repeat);
     acs_known_drop(repeat, 0, true);
     strands_free(repeat);
+    acs_reasons_free(repeat);
     for (int i = 0; i < 2; i++)
         free(repeat->trace[i].ops);
     free(repeat->index);

@@ -74,6 +74,7 @@ static void forget_followers(acs_repeat *repeat)
     for (uint32_t s = 0; s < repeat->strand_count; s++)
         repeat->strands[s].began = NULL;
     repeat->first = repeat->last = NULL;
+    acs_reasons_forget(repeat);
 }
 
 void acs_known_drop(acs_repeat *repeat, uint32_t fragment, bool all)

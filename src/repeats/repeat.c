@@ -123,6 +123,12 @@ void acs_repeats_count(acs_context *context, acs_statistics *s)
     s->unmatched = atomic_load_explicit(&context->repeats->unmatched, memory_order_relaxed);
 }
 
+void acs_repeats_report(const acs_context *context)
+{
+    if (context->repeats)
+        acs_reasons_report(context->repeats);
+}
+
 /* --------------------------------------------------------------------------------------------------------- passes */
 
 acs_status acs_repeat_begin(acs_context *context, uint64_t key)

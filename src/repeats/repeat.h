@@ -51,5 +51,7 @@ void acs_repeats_flush(acs_context *context, acs_op op, bool waits);
 void acs_repeats_idle(acs_context *context);
 /* Add to the statistics. */
 void acs_repeats_count(acs_context *context, acs_statistics *statistics);
+/* Write the lines of ACS_STATS=1: why most kernels of passes did not recur. All ops have ended. */
+void acs_repeats_report(const acs_context *context);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Shared by the files of this folder, each of which uses those before it: thread_pass.c, ops.c (ops that passes queued),
+ * Shared by the files of this folder, each of which uses those before it: thread_pass.c, reasons.c (why ops did not
+ * recur), ops.c (ops that passes queued),
  * strands.c (which of them are independent), footprints.c (what each strand touches), sequences.c (joins sequences of
  * ops), pieces.c (sequences that are replayed), open.c (replays until they are sealed), learn.c (pieces from passes),
  * passes.c (where passes begin and end), match.c (ops enter replays), repeat.c (calls of the program).
@@ -114,6 +115,19 @@ typedef struct acs_pass_trace {
     uint32_t count, room;
 } acs_pass_trace;
 
+/* Why a kernel of a pass went the usual way. */
+typedef enum acs_reason {
+    ACS_REASON_UNFIT,
+    ACS_REASON_FULL,
+    ACS_REASON_FIRST,
+    ACS_REASON_SEGMENTS,
+    ACS_REASON_ARGUMENTS,
+    ACS_REASON_SHAPE,
+    ACS_REASON_AGAIN,
+    ACS_REASONS
+} acs_reason;
+typedef struct acs_site_reasons acs_site_reasons;
+
 struct acs_repeat {
     uint64_t key;
     UT_hash_handle hh;
@@ -142,6 +156,7 @@ struct acs_repeat {
     uint64_t rests;            /* passes from which nothing is learnt, since too little recurred in those before */
     uint64_t rested;
     acs_pass_trace trace[2];   /* of this pass and the one before */
+    acs_site_reasons *reasons; /* table by call site */
 };
 
 struct acs_repeats {
@@ -181,6 +196,18 @@ acs_thread_pass *acs_thread_pass_get(void);
 acs_repeat *acs_thread_pass_in(const acs_context *context);
 
 /* All functions below are called under the lock. */
+
+/* reasons.c */
+/*
+ * A kernel from the call site went the usual way. `known`: the op that it is, NULL: it is not kept in mind; `is_new`: since
+ * now. `fit`: it can be in a replay.
+ */
+void acs_reason_count(acs_repeat *repeat, const acs_site *site, acs_known *known, bool is_new, bool fit);
+/* Known ops go. */
+void acs_reasons_forget(acs_repeat *repeat);
+void acs_reasons_free(acs_repeat *repeat);
+/* Write the most frequent ones to standard error. */
+void acs_reasons_report(const acs_repeats *all);
 
 /* ops.c */
 /* The first op with the tag's place in the index; go on by `same`, and compare tags. */

@@ -10,7 +10,9 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { COLUMNS = 16, ROWS = 24, OPS = COLUMNS * ROWS };
 
@@ -272,6 +274,47 @@ static void threads_share_a_pass(void **state)
     assert_true(stats(context).replayed > 10 * OPS);
 }
 
+/* What acs_close writes to standard error. */
+static void close_and_read(acs_context *context, char *text, size_t bytes)
+{
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    const int kept = dup(STDERR_FILENO);
+    assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    const acs_status closed = acs_close(context);
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    (void)close(kept);
+    rewind(file);
+    text[fread(text, 1, bytes - 1, file)] = 0;
+    (void)fclose(file);
+    assert_int_equal(closed, ACS_OK);
+}
+
+/* ACS_STATS names the call whose kernels recur least, and why. */
+static void the_report_says_why(void **state)
+{
+    (void)state;
+    char text[8192];
+    setenv("ACS_STATS", "1", 1);
+    acs_context *context = open_automatic(0);
+    unsetenv("ACS_STATS");
+    for (uint32_t p = 0; p < 50; p++) {
+        launch_all(context, 0);
+        uint64_t *to = &g_cells[p], number = p;
+        mix(&g_truth[p], &g_truth[p], number);
+        assert_true(ACS_LAUNCH_ON(context, &g_mix, 1, 1, 0, ACS_ARGS(to, to, number),
+                                  ACS_USES(ACS_INOUT(to, sizeof *to))) > 0);
+        assert_right(context);
+    }
+    close_and_read(context, text, sizeof text);
+    const char *line = strstr(text, "did not recur: its segments differ\n");
+    assert_non_null(line);
+    while (line > text && line[-1] != '\n')
+        line--;
+    assert_non_null(strstr(line, "48 x 'g_mix' ("));
+    assert_true(strstr(line, "48 x 'g_mix' (") < strchr(line, '\n'));
+}
+
 /* Kernels that are held back are run when the context closes. */
 static void a_pass_may_be_open_at_close(void **state)
 {
@@ -301,6 +344,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_named_pass_stops_it, open_one, close_quietly),
         cmocka_unit_test(an_idle_worker_seals),
         cmocka_unit_test_setup_teardown(threads_share_a_pass, open_one, close_quietly),
+        cmocka_unit_test(the_report_says_why),
         cmocka_unit_test(a_pass_may_be_open_at_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,118 @@
+/*
+ * Why kernels of passes went the usual way, by call site, for the report of ACS_STATS. Called by learn.c under the lock,
+ * and when the context closes. Only passes that are learnt from are counted, from the second on. Without memory nothing is.
+ */
+#include "repeats/repeat_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const g_texts[ACS_REASONS] = {
+    [ACS_REASON_UNFIT] = "it can be in no replay",
+    [ACS_REASON_FULL] = "too many kernels are kept in mind",
+    [ACS_REASON_FIRST] = "none came from this call before",
+    [ACS_REASON_SEGMENTS] = "its segments differ",
+    [ACS_REASON_ARGUMENTS] = "number or sizes of its arguments differ",
+    [ACS_REASON_SHAPE] = "its kernel, block, shared memory, or grid's y or z differ",
+    [ACS_REASON_AGAIN] = "it came only once before, or with other kernels",
+};
+
+struct acs_site_reasons {
+    const acs_site *site;
+    acs_known *latest; /* a known op from there; NULL: none, or it is forgotten */
+    uint64_t counts[ACS_REASONS];
+    UT_hash_handle hh;
+    bool hash_failed;
+};
+
+/* Find or make the site's. NULL: no memory. */
+static acs_site_reasons *reasons_of(acs_repeat *repeat, const acs_site *site)
+{
+    acs_site_reasons *s;
+    HASH_FIND_PTR(repeat->reasons, &site, s);
+    if (s)
+        return s;
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->site = site;
+    HASH_ADD_PTR(repeat->reasons, site, s);
+    if (!s->hash_failed)
+        return s;
+    free(s);
+    return NULL;
+}
+
+/* How a new op differs from another one of its call site. */
+static acs_reason difference(const acs_known *known, const acs_known *other)
+{
+    if (!other)
+        return ACS_REASON_FIRST;
+    if (known->function != other->function || known->host != other->host || known->kind != other->kind ||
+        known->grid_y != other->grid_y || known->grid_z != other->grid_z || known->op->type != other->op->type)
+        return ACS_REASON_SHAPE;
+    const bool segments = known->segment_count == other->segment_count &&
+                          memcmp(known->segments, other->segments, known->segment_count * sizeof *known->segments) == 0;
+    return segments ? ACS_REASON_ARGUMENTS : ACS_REASON_SEGMENTS;
+}
+
+void acs_reason_count(acs_repeat *repeat, const acs_site *site, acs_known *known, bool is_new, bool fit)
+{
+    acs_site_reasons *s = repeat->passes > 1 ? reasons_of(repeat, site) : NULL;
+    if (!s)
+        return;
+    const acs_reason reason = !fit      ? ACS_REASON_UNFIT
+                              : !known  ? ACS_REASON_FULL
+                              : !is_new ? ACS_REASON_AGAIN
+                                        : difference(known, s->latest);
+    s->counts[reason]++;
+    s->latest = known ? known : s->latest;
+}
+
+void acs_reasons_forget(acs_repeat *repeat)
+{
+    for (acs_site_reasons *s = repeat->reasons; s; s = s->hh.next)
+        s->latest = NULL;
+}
+
+void acs_reasons_free(acs_repeat *repeat)
+{
+    acs_site_reasons *s, *next;
+    HASH_ITER (hh, repeat->reasons, s, next) {
+        HASH_DEL(repeat->reasons, s);
+        free(s);
+    }
+}
+
+typedef struct frequent {
+    const acs_site *site;
+    acs_reason reason;
+    uint64_t count;
+} frequent;
+
+/* Insert it into a list of the most frequent ones. */
+static void rank(frequent *list, const frequent *f)
+{
+    uint32_t at = TUNE_REPEAT_REASONS;
+    while (at > 0 && list[at - 1].count < f->count)
+        at--;
+    if (at == TUNE_REPEAT_REASONS)
+        return;
+    memmove(&list[at + 1], &list[at], (TUNE_REPEAT_REASONS - at - 1) * sizeof *list);
+    list[at] = *f;
+}
+
+void acs_reasons_report(const acs_repeats *all)
+{
+    frequent list[TUNE_REPEAT_REASONS] = {{0}};
+    for (const acs_repeat *repeat = all->table; repeat; repeat = repeat->hh.next)
+        for (const acs_site_reasons *s = repeat->reasons; s; s = s->hh.next)
+            for (int reason = 0; reason < ACS_REASONS; reason++)
+                rank(list, &(frequent){s->site, (acs_reason)reason, s->counts[reason]});
+    for (uint32_t i = 0; i < TUNE_REPEAT_REASONS && list[i].count; i++)
+        fprintf(stderr, "acs: stats: %10" PRIu64 " x '%.60s' (%s:%d) did not recur: %s\n", list[i].count,
+                acs_label_name((acs_label){.name = list[i].site->name}), list[i].site->file ? list[i].site->file : "?",
+                list[i].site->line, g_texts[list[i].reason]);
+}
