@@ -1,8 +1,8 @@
 /*
  * Scenarios of threads around the core: src/api/threads.c, wait.c and eventcount.c over the whole core, window and
- * FIFO, as they are. Who queues an op while the last worker falls asleep, who waits while nobody is awake: no wake-up
- * may be lost, and what an op wrote is there for who waited for it. Of the runtime only context.c's opening and the
- * calls are left out.
+ * FIFO, as they are; also replays, which callers fill while the core has them. A caller queues an op while the last
+ * worker falls asleep, or waits while no worker is awake: no wake-up may be lost, and what an op wrote is there for
+ * callers that waited for it. Of the runtime only context.c's opening and the calls are left out.
  */
 #include "internal.h"
 #include "scenarios.h"
@@ -13,6 +13,7 @@
 #include "api/failures.h"
 #include "api/threads.h"
 #include "api/wait.h"
+#include "window/replay.h"
 
 enum { OPS = 4 };
 
@@ -109,12 +110,28 @@ static struct {
     acs_cond *queued;
 } g_backend;
 
+static void run_replay(const acs_replay *replay)
+{
+    model_require(replay && replay->count == 2);
+    for (uint32_t at = 0; at < replay->shape->ops; at++)
+        if (acs_replay_has(replay, at))
+            (void)run_work(replay->shape->op[at]->u.host.closure);
+}
+
+/* A replay is run at once. The host backend has none: it refuses the op, but moves the slot's timeline. */
 static void submit(acs_backend *backend, acs_batch *batch)
 {
     (void)backend;
     acs_lock_acquire(g_backend.lock);
-    for (uint32_t i = 0; i < batch->items_used; i++)
-        acs_host_issue(g_backend.slots, batch, &batch->items[i]);
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        acs_item *item = &batch->items[i];
+        const bool replay = item->op && item->op->kind == ACS_KIND_REPLAY;
+        if (replay)
+            run_replay(item->op->u.replay.replay);
+        acs_host_issue(g_backend.slots, batch, item);
+        if (replay)
+            acs_item_result(item, ACS_OK, 0, NULL);
+    }
     acs_cond_broadcast(g_backend.queued);
     acs_lock_release(g_backend.lock);
 }
@@ -230,6 +247,24 @@ static void setup_caller_executor(void)
     setup_executors(1);
 }
 
+static acs_replay *g_replay;
+
+/* A replay of ops 0 and 1, which no thread has begun to fill. */
+static void setup_replay(void)
+{
+    static acs_record ops[2];
+    static const acs_record *const list[2] = {&ops[0], &ops[1]};
+    setup_worker_executor();
+    memset(ops, 0, sizeof ops);
+    for (uint32_t i = 0; i < 2; i++) {
+        ops[i].kind = ops[i].asked = ACS_KIND_KERNEL;
+        ops[i].site = &g_site;
+        ops[i].u.host.closure = &g_work[i];
+    }
+    acs_replay_shape *shape = acs_replay_shape_create(list, 2);
+    g_replay = shape ? acs_replay_create(shape) : NULL;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- threads */
 
 static void queue_record(acs_record *record, uint32_t i, acs_op_kind kind)
@@ -339,6 +374,32 @@ static void launch_wait_0(void)
     wait_for_op(0);
 }
 
+/* As src/repeats: the record is queued with the first op, and sealed behind the last one. */
+static void replay_seal(void)
+{
+    acs_record *record = acs_record_acquire(g_context->records);
+    model_require(record && g_replay);
+    record->kind = record->asked = ACS_KIND_REPLAY;
+    record->site = &g_site;
+    record->u.replay.replay = NULL;
+    record->u.replay.span = 2;
+    g_work[0].op = acs_fifo_push(g_context->core.fifo, record);
+    model_require(g_work[0].op);
+    acs_context_queued(g_context, g_work[0].op, true);
+    acs_replay_begin(g_replay, g_work[0].op);
+    for (uint32_t at = 0; at < 2; at++)
+        g_work[at].op = acs_replay_add(g_replay, at, false);
+    acs_core_replay_sealed(&g_context->core, record, g_replay);
+    acs_context_queued(g_context, g_work[0].op, true);
+}
+
+static void replay_wait(void)
+{
+    replay_seal();
+    wait_for_op(1);
+    model_require(g_work[0].ended && acs_replay_is_free(g_replay));
+}
+
 /* As acs_malloc, which hands out memory that an op used: once that has settled it is the caller's. */
 static void use_what_settled(void)
 {
@@ -378,6 +439,12 @@ const model_scenario scenario_workers_kernel = {
 const model_scenario scenario_workers_devices = {
     .name = "workers_devices", .what = "nobody waits for kernels on two devices, each with a worker and an executor",
     .setup = setup_two_devices, .threads = {launch_to_each}, .check = check_both, .preemptions = 1, .most = 20000};
+const model_scenario scenario_replay_sealed = {
+    .name = "replay_sealed", .what = "a replay is queued, filled and sealed beside a worker", .setup = setup_replay,
+    .threads = {replay_seal}, .check = check_both, .preemptions = 2, .most = 20000};
+const model_scenario scenario_replay_wait = {
+    .name = "replay_wait", .what = "the same, and its caller waits for an op of it", .setup = setup_replay,
+    .threads = {replay_wait}, .check = check_both, .preemptions = 1, .most = 20000};
 const model_scenario scenario_caller_kernel = {
     .name = "caller_kernel", .what = "the same without a worker", .setup = setup_caller_executor,
     .threads = {launch_wait_0}, .check = check_0, .preemptions = 2};
