@@ -999,9 +999,9 @@ typedef struct acs_statistics {
     uint64_t ran_ns;           /**< ops at once x time in ns; divided by (span_ns - idle_ns): the average while any ran */
     uint64_t span_ns;          /**< ns from the first begin to the latest end, or to now while anything runs */
     uint64_t idle_ns;          /**< ns of span_ns in which nothing ran */
-    /** Between acs_repeat_begin and acs_repeat_end. */
+    /** In passes: between acs_repeat_begin and acs_repeat_end, and with ACS_REPEATS=auto. */
     uint64_t replays;          /**< times that ops of an earlier pass were queued again as one */
-    uint64_t replayed;         /**< kernels that these came to */
+    uint64_t replayed;         /**< kernels that these came to, without those that were skipped */
     uint64_t unmatched;        /**< kernels queued by themselves: their first passes, and those that differed */
 } acs_statistics;
 

@@ -72,6 +72,7 @@ static void append(acs_strand *strand, const acs_record *op)
 
 static void end(acs_strand *strand)
 {
+    strand->grown = false;
     strand->segment_count = join_ranges(strand->segments, strand->segment_count, &strand->first, &strand->last);
 }
 
@@ -80,7 +81,15 @@ bool acs_footprint_add(acs_strand *strand, const acs_record *op)
     if (!grow(strand, op->segment_count))
         return false;
     append(strand, op);
-    end(strand);
+    strand->grown = true;
+    for (uint32_t i = 0; i < op->segment_count; i++) {
+        const acs_segment *s = &op->segments[i];
+        const bool all = s->extent == ACS_EXTENT_ALL, bytes = acs_segment_has_bytes(s);
+        const uint64_t from = all ? 0 : bytes ? s->base : UINT64_MAX;
+        const uint64_t to = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
+        strand->first = from < strand->first ? from : strand->first;
+        strand->last = to > strand->last ? to : strand->last;
+    }
     return true;
 }
 
@@ -127,21 +136,21 @@ static int by_base(const void *left, const void *right)
     return a->base < b->base ? -1 : a->base > b->base;
 }
 
-/* Add a segment to its strand's ranges: to the last one, or as a new one. */
-static void range_add(acs_strand *strand, const acs_segment *s, bool joins)
+/* Add a segment to its strand's ranges: to the last one, or as a new one; as it is if others reach into its bytes. */
+static void range_add(acs_strand *strand, const acs_segment *s, bool joins, bool alone)
 {
     if (strand->range_count > TUNE_REPEAT_RANGES || (!joins && strand->range_count++ == TUNE_REPEAT_RANGES))
         return;
     acs_segment *range = &strand->ranges[strand->range_count - 1];
     const uint64_t end = acs_segment_end(s);
-    if (!joins) {
+    if (!joins)
         *range = *s;
-        range->rows = 1;
-        range->pitch_bytes = 0;
-        range->row_bytes = 0;
-    }
+    if (alone)
+        return;
     range->access |= s->access;
-    range->row_bytes = end - range->base > range->row_bytes ? end - range->base : range->row_bytes;
+    range->row_bytes = joins && range->row_bytes > end - range->base ? range->row_bytes : end - range->base;
+    range->rows = 1;
+    range->pitch_bytes = 0;
 }
 
 /* Up to where segments reach: those of one strand, and those of all others. */
@@ -236,30 +245,50 @@ static void find_tiles(acs_strand *strand)
 }
 
 /*
- * Find the ranges of all strands. A range goes on while only its strand has segments; a segment that overlaps another
- * strand's, since both only read, is a range of its own. False: no memory.
+ * Find where the next segment of another strand begins, for each of the list; UINT64_MAX: there is none. `next` has room
+ * for as many.
+ */
+static void find_next_of_others(const owned *all, size_t count, uint64_t *next)
+{
+    for (size_t i = count; i-- > 0;)
+        next[i] = i + 1 == count                          ? UINT64_MAX
+                  : all[i + 1].strand != all[i].strand ? all[i + 1].segment->base
+                                                          : next[i + 1];
+}
+
+/*
+ * Find the ranges of all strands. A range goes on while only its strand has segments. A segment between whose first and
+ * last byte another strand has any is a range of its own, with its rows: both only read, or the other's are between its
+ * rows. False: no memory.
  */
 bool acs_footprints_find_ranges(acs_repeat *repeat)
 {
     size_t count;
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        if (repeat->strands[s].grown)
+            end(&repeat->strands[s]);
     owned *all = list_owned(repeat, &count);
+    uint64_t *next = malloc((count + 1) * sizeof *next);
     reach r = {NULL, 0, 0};
     bool before_alone = false;
-    if (!all)
+    if (!all || !next) {
+        free(all);
+        free(next);
         return false;
+    }
     qsort(all, count, sizeof *all, by_base);
+    find_next_of_others(all, count, next);
     for (size_t i = 0; i < count; i++) {
         if (!acs_segment_has_bytes(all[i].segment))
             continue;
         const uint64_t others = all[i].strand == r.strand ? r.others : r.end;
-        const bool alone = all[i].segment->base < others ||
-                           (i + 1 < count && all[i + 1].strand != all[i].strand &&
-                            all[i + 1].segment->base < acs_segment_end(all[i].segment));
+        const bool alone = all[i].segment->base < others || next[i] < acs_segment_end(all[i].segment);
         range_add(all[i].strand, all[i].segment,
-                  !alone && !before_alone && i > 0 && all[i - 1].strand == all[i].strand);
+                  !alone && !before_alone && i > 0 && all[i - 1].strand == all[i].strand, alone);
         before_alone = alone;
         reach_add(&r, &all[i]);
     }
+    free(next);
     repeat->wide = false;
     for (uint32_t s = 0; s < repeat->strand_count; s++) {
         if (repeat->strands[s].range_count > TUNE_REPEAT_RANGES)

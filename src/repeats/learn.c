@@ -518,6 +518,7 @@ static void forget_some(acs_repeat *repeat)
     }
     acs_known_drop(repeat, repeat->pass_fragments, false);
     repeat->trace[0].count = repeat->trace[1].count = 0;
+    (void)find_strands(repeat); /* without memory: when an op needs a strand */
 }
 
 uint32_t acs_repeat_pass_ops(const acs_repeat *repeat)
@@ -552,6 +553,14 @@ static void rest(acs_repeat *repeat)
         forget_all(repeat);
 }
 
+/* Whether there are too many ops, or by far more than a pass has: those of past passes do not come again. */
+static bool is_crowded(const acs_repeat *repeat)
+{
+    const uint32_t ops = repeat->replayed + repeat->missed;
+    return repeat->known_count == TUNE_REPEAT_OPS || repeat->place_count >= TUNE_REPEAT_PLACES ||
+           repeat->known_count > TUNE_REPEAT_KNOWN * ops + TUNE_REPEAT_KNOWN_LEAST;
+}
+
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 {
     if (paid(repeat))
@@ -566,7 +575,7 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
     }
     repeat->passes++;
     acs_pieces_sweep(repeat);
-    if (repeat->known_count == TUNE_REPEAT_OPS || repeat->place_count >= TUNE_REPEAT_PLACES)
+    if (is_crowded(repeat))
         forget_some(repeat);
 }
 

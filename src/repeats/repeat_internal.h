@@ -76,6 +76,7 @@ typedef struct acs_strand {
     acs_repeat *repeat;
     acs_segment *segments;     /* footprint of all its ops */
     uint32_t segment_count;
+    bool grown;                /* ops were added since segments were joined */
     uint64_t first, last;      /* of the bytes that it may touch, the first and the last */
     /*
      * The same in few ranges, with gaps that no other strand touches, or in few tiles: what the window sees of a replay.
@@ -230,7 +231,7 @@ static inline bool acs_footprint_is_wide(const acs_strand *strand)
 {
     return !strand->range_count && strand->segment_count > TUNE_REPEAT_SEGMENTS;
 }
-/* Add the footprint of an op to its strand's. False: no memory. */
+/* Add the footprint of an op to its strand's; acs_footprints_find_ranges follows. False: no memory. */
 bool acs_footprint_add(acs_strand *strand, const acs_record *op);
 /* Whether the op may conflict with one of the strand. */
 bool acs_footprint_conflicts(const acs_strand *strand, const acs_record *op);

@@ -82,6 +82,11 @@ void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot
 
 /* -------------------------------------------------------------------------------------------------------- replays.c */
 
+/*
+ * Whether an op with which memory is handed out again has to wait for replays before it enters the window: it makes
+ * failures in that memory be forgotten. But a replay learns of failures before it through memory, when it is placed.
+ */
+bool acs_core_replays_hold_back_locked(const acs_core *core);
 /* A replay was placed: take out the ops that are to be skipped because earlier ones failed. */
 void acs_core_replay_placed_locked(acs_core *core, acs_entry *entry);
 /* It was submitted: tell ops behind it of those that were refused. Before its edges are satisfied. */

@@ -65,7 +65,8 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         core->stalled = NULL;
         if (i % TUNE_EXPECT_OPS == 0)
             expect(core, op, most);
-        if (!acs_window_has_room(&core->window, op)) {
+        if (!acs_window_has_room(&core->window, op) ||
+            (ACS_UNLIKELY(op->flags & ACS_RECORD_REUSES) && acs_core_replays_hold_back_locked(core))) {
             core->stalled = op;
             break;
         }

@@ -45,6 +45,17 @@ void acs_core_replay_sealed(acs_core *core, acs_record *record, acs_replay *repl
     acs_lock_release(&core->lock);
 }
 
+bool acs_core_replays_hold_back_locked(const acs_core *core)
+{
+    const acs_window *w = &core->window;
+    for (uint32_t i = w->order_head; i; i = w->entries[i].order_next) {
+        const acs_entry *entry = &w->entries[i];
+        if (entry->kind == ACS_KIND_REPLAY && entry->state < ACS_ENTRY_ISSUED)
+            return true;
+    }
+    return false;
+}
+
 void acs_core_replay_placed_locked(acs_core *core, acs_entry *entry)
 {
     acs_replay *replay = entry->op->u.replay.replay;

@@ -263,6 +263,8 @@ static void setup_replay(void)
     }
     acs_replay_shape *shape = acs_replay_shape_create(list, 2);
     g_replay = shape ? acs_replay_create(shape) : NULL;
+    if (g_replay)
+        acs_replay_begin(g_replay, 0); /* it is not free before its ops have ended */
 }
 
 /* ---------------------------------------------------------------------------------------------------------- threads */
@@ -400,6 +402,13 @@ static void replay_wait(void)
     model_require(g_work[0].ended && acs_replay_is_free(g_replay));
 }
 
+/* Without a lock: once the core has given it back it is filled again. */
+static void replay_again(void)
+{
+    if (acs_replay_is_free(g_replay))
+        acs_replay_begin(g_replay, 3);
+}
+
 /* As acs_malloc, which hands out memory that an op used: once that has settled it is the caller's. */
 static void use_what_settled(void)
 {
@@ -442,6 +451,9 @@ const model_scenario scenario_workers_devices = {
 const model_scenario scenario_replay_sealed = {
     .name = "replay_sealed", .what = "a replay is queued, filled and sealed beside a worker", .setup = setup_replay,
     .threads = {replay_seal}, .check = check_both, .preemptions = 2, .most = 20000};
+const model_scenario scenario_replay_again = {
+    .name = "replay_again", .what = "a replay that has ended is filled again", .setup = setup_replay,
+    .threads = {replay_seal, replay_again}, .check = check_both, .preemptions = 1, .most = 20000};
 const model_scenario scenario_replay_wait = {
     .name = "replay_wait", .what = "the same, and its caller waits for an op of it", .setup = setup_replay,
     .threads = {replay_wait}, .check = check_both, .preemptions = 1, .most = 20000};

@@ -178,6 +178,112 @@ static void every_cell_of_a_column_keeps_its_order(void **state)
     }
 }
 
+static void nothing(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    (void)args;
+}
+
+/* A kernel that says it touches these rows, 512 bytes apart. */
+static acs_op launch_rows(acs_context *context, unsigned char *at, uint64_t row_bytes, uint64_t rows, acs_access access)
+{
+    static const acs_kernel kernel = ACS_KERNEL_HOST_INIT("rows", nothing);
+    static const acs_site site = {"rows", __FILE__, __LINE__};
+    const acs_segment segment = acs_make_segment(ACS_EXTENT_BYTES, access, (uintptr_t)at, row_bytes, rows, 512);
+    const acs_launch_params p = {.size = sizeof p, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                 .uses = {&segment, 1, NULL, NULL, 0}, .site = &site};
+    return acs_launch(context, &p);
+}
+
+typedef struct rows {
+    uint32_t at, bytes, rows;
+    acs_access access;
+} rows;
+
+/*
+ * Small strands share one. Such may have memory between the rows of others, and a wait for one needs no other. Which of
+ * them share depends on the order of addresses, so several pages are tried.
+ */
+static void strands_may_lie_between_rows(void **state)
+{
+    (void)state;
+    static const rows kernels[] = {
+        {22720, 64, 3, ACS_READ}, {3456, 8, 1, ACS_UPDATE}, {16112, 8, 1, ACS_UPDATE}, {10432, 8, 1, ACS_UPDATE},
+        {9352, 8, 8, ACS_UPDATE}, {21800, 8, 1, ACS_UPDATE}, {20760, 8, 1, ACS_UPDATE}, {27944, 8, 4, ACS_UPDATE},
+        {12064, 8, 1, ACS_UPDATE}, {12808, 8, 8, ACS_UPDATE}, {19424, 8, 1, ACS_UPDATE}, {10072, 40, 1, ACS_UPDATE},
+        {40000, 512, 1, ACS_READ}, {23952, 8, 1, ACS_UPDATE}, {8320, 40, 3, ACS_UPDATE}, {21520, 8, 7, ACS_READ},
+        {3112, 8, 1, ACS_UPDATE}, {29376, 8, 1, ACS_UPDATE}, {11272, 8, 1, ACS_UPDATE}, {23896, 8, 1, ACS_UPDATE},
+        {21184, 8, 4, ACS_READ}, {27264, 8, 1, ACS_UPDATE}, {11520, 8, 1, ACS_UPDATE}, {24960, 8, 7, ACS_UPDATE},
+        {20560, 8, 1, ACS_UPDATE}, {24592, 8, 1, ACS_UPDATE}, {26312, 8, 1, ACS_UPDATE}, {28936, 8, 1, ACS_UPDATE},
+        {3392, 8, 1, ACS_UPDATE}, {19392, 8, 4, ACS_UPDATE}, {1104, 8, 7, ACS_UPDATE}, {2960, 8, 1, ACS_UPDATE},
+        {4624, 8, 1, ACS_UPDATE}, {15640, 8, 1, ACS_UPDATE}};
+    enum { KERNELS = sizeof kernels / sizeof kernels[0], FIRST = 0, SECOND = 11, THIRD = 12, PAGES = 100 };
+    static _Alignas(4096) unsigned char area[(PAGES + 16) * 4096];
+    for (uint32_t page = 0; page < PAGES; page++) {
+        acs_context *context = open_automatic(0); /* a worker would seal all */
+        acs_op op = 0;
+        for (int p = 0; p < 3; p++) {
+            static const uint32_t some[3] = {FIRST, SECOND, THIRD};
+            for (uint32_t i = 0; i < (p == 0 ? KERNELS : p == 1 ? 3u : 2u); i++) {
+                const rows *k = &kernels[p == 0 ? i : some[i]];
+                op = launch_rows(context, area + page * 4096 + k->at, k->bytes, k->rows, k->access);
+                assert_true(op > 0);
+            }
+            assert_int_equal(p < 2 ? acs_sync(context) : acs_wait(context, op), ACS_OK);
+            assert_int_equal(acs_context_error(context, NULL), ACS_OK);
+        }
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+static int fails(void *closure)
+{
+    (void)closure;
+    return 1;
+}
+
+static acs_op launch_on(acs_context *context, uint64_t *to, const uint64_t *from)
+{
+    const uint64_t number = 0;
+    return ACS_LAUNCH_ON(context, &g_mix, 1, 1, 0, ACS_ARGS(to, from, number),
+                         ACS_USES(ACS_INOUT(to, sizeof *to), ACS_INOUT(from, sizeof *from)));
+}
+
+/* A kernel of a replay is skipped for what its memory was before, although that is handed out again behind it. */
+static void a_block_handed_out_again_hides_no_failure(void **state)
+{
+    (void)state;
+    acs_options options;
+    acs_context *context = NULL;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_SIM;
+    options.workers = 0;
+    options.memory_slack = 0;
+    options.repeats = ACS_REPEATS_AUTO;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int p = 0; p < 4; p++) {
+        void *block = NULL, *again = NULL;
+        uint64_t *cell = g_cells;
+        if (p == 3) /* what comes behind it is skipped */
+            assert_true(acs_host_op(context, fails, NULL, 0, ACS_USES(ACS_INOUT(cell, sizeof *cell)), NULL) > 0);
+        assert_int_equal(acs_malloc(context, 64, ACS_MEMORY_DEVICE, &block), ACS_OK);
+        assert_true(launch_on(context, p == 3 ? cell + 1 : cell, p == 3 ? cell : block) > 0);
+        assert_true(launch_on(context, block, p == 3 ? cell + 1 : cell) > 0);
+        const acs_op op = launch_on(context, cell + 5, block);
+        if (p < 3)
+            assert_true(launch_on(context, cell + 5, cell + 5) > 0);
+        assert_true(acs_free(context, block) > 0);
+        assert_int_equal(acs_malloc(context, 64, ACS_MEMORY_DEVICE, &again), ACS_OK);
+        assert_ptr_equal(again, block);
+        assert_true(launch_on(context, again, again) > 0);
+        assert_int_equal(acs_sync(context), p == 3 ? ACS_ERR_HOST : ACS_OK);
+        assert_int_equal(acs_op_error(context, op, NULL), p == 3 ? ACS_ERR_SKIPPED : ACS_OK);
+        assert_true(acs_free(context, again) > 0);
+    }
+    assert_true(stats(context).replays > 0);
+    (void)acs_close(context);
+}
+
 /* A long program that never waits has passes, too. */
 static void a_loop_without_waits_is_found(void **state)
 {
@@ -339,6 +445,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(columns_share_strands, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(strands_without_order_are_one, open_one, close_quietly),
         cmocka_unit_test(every_cell_of_a_column_keeps_its_order),
+        cmocka_unit_test(strands_may_lie_between_rows),
+        cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_hardly_recurs_rests, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_named_pass_stops_it, open_one, close_quietly),
