@@ -29,6 +29,16 @@ static bool is_range(const acs_segment *s)
     return acs_segment_has_bytes(s) && s->rows == 1;
 }
 
+/* Let the bytes from *first to *last have those that the segment may touch. */
+static void reach_out(const acs_segment *s, uint64_t *first, uint64_t *last)
+{
+    const bool all = s->extent == ACS_EXTENT_ALL, bytes = acs_segment_has_bytes(s);
+    const uint64_t from = all ? 0 : bytes ? s->base : UINT64_MAX;
+    const uint64_t to = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
+    *first = from < *first ? from : *first;
+    *last = to > *last ? to : *last;
+}
+
 /*
  * Join ranges of the same access that overlap or lie side by side. The order changes. *first and *last: of the bytes
  * that they may touch, the first and the last; first > last: none. @return how many are left.
@@ -42,16 +52,14 @@ static uint32_t join_ranges(acs_segment *segments, uint32_t count, uint64_t *fir
     for (uint32_t i = 0; i < count; i++) {
         const acs_segment *s = &segments[i];
         acs_segment *before = used ? &segments[used - 1] : NULL;
-        const bool all = s->extent == ACS_EXTENT_ALL, bytes = acs_segment_has_bytes(s);
-        const uint64_t from = all ? 0 : bytes ? s->base : UINT64_MAX;
-        const uint64_t to = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
-        *first = from < *first ? from : *first;
-        *last = to > *last ? to : *last;
+        reach_out(s, first, last);
         if (before && before->access == s->access && is_range(before) && is_range(s) &&
-            s->base <= before->base + before->row_bytes)
-            before->row_bytes = to - before->base < before->row_bytes ? before->row_bytes : to - before->base + 1;
-        else if (!before || before->access != s->access || !same_bytes(before, s))
+            s->base <= before->base + before->row_bytes) {
+            const uint64_t bytes = acs_segment_end(s) - before->base;
+            before->row_bytes = bytes > before->row_bytes ? bytes : before->row_bytes;
+        } else if (!before || before->access != s->access || !same_bytes(before, s)) {
             segments[used++] = *s;
+        }
     }
     return used;
 }
@@ -82,14 +90,8 @@ bool acs_footprint_add(acs_strand *strand, const acs_record *op)
         return false;
     append(strand, op);
     strand->grown = true;
-    for (uint32_t i = 0; i < op->segment_count; i++) {
-        const acs_segment *s = &op->segments[i];
-        const bool all = s->extent == ACS_EXTENT_ALL, bytes = acs_segment_has_bytes(s);
-        const uint64_t from = all ? 0 : bytes ? s->base : UINT64_MAX;
-        const uint64_t to = all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : 0;
-        strand->first = from < strand->first ? from : strand->first;
-        strand->last = to > strand->last ? to : strand->last;
-    }
+    for (uint32_t i = 0; i < op->segment_count; i++)
+        reach_out(&op->segments[i], &strand->first, &strand->last);
     return true;
 }
 

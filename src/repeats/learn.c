@@ -501,22 +501,14 @@ static void drop_pieces(acs_repeat *repeat)
         acs_piece_drop(repeat, repeat->pieces, NULL);
 }
 
-static void forget_all(acs_repeat *repeat)
+/* Forget ops that no piece has, and no fragment from this one on had; with `pieces` all pieces, too. */
+static void forget(acs_repeat *repeat, bool pieces, uint32_t fragment)
 {
-    drop_pieces(repeat);
-    acs_pieces_sweep(repeat);
-    acs_known_drop(repeat, repeat->fragments + 1, false);
-    repeat->trace[0].count = repeat->trace[1].count = 0;
-}
-
-/* Make room: forget ops that the latest pass did not have, and all pieces if there are too many. */
-static void forget_some(acs_repeat *repeat)
-{
-    if (repeat->place_count >= TUNE_REPEAT_PLACES) {
+    if (pieces) {
         drop_pieces(repeat);
         acs_pieces_sweep(repeat);
     }
-    acs_known_drop(repeat, repeat->pass_fragments, false);
+    acs_known_drop(repeat, fragment, false);
     repeat->trace[0].count = repeat->trace[1].count = 0;
     (void)find_strands(repeat); /* without memory: when an op needs a strand */
 }
@@ -544,13 +536,13 @@ static bool paid(const acs_repeat *repeat)
            repeat->replayed >= repeat->replays * TUNE_REPEAT_PAID_LEAST;
 }
 
-/* Rest for twice as many passes as before, without pieces of which nothing longer than a kernel recurred. */
+/* Rest for twice as many passes as before. All is forgotten if replays were short: they cost more than launches. */
 static void rest(acs_repeat *repeat)
 {
     const uint64_t longer = 2 * repeat->rests + 1;
     repeat->rests = longer > TUNE_REPEAT_RESTS_MOST ? TUNE_REPEAT_RESTS_MOST : longer;
     if (repeat->replayed < repeat->replays * TUNE_REPEAT_PAID_LEAST)
-        forget_all(repeat);
+        forget(repeat, true, repeat->fragments + 1);
 }
 
 /* Whether there are too many ops, or by far more than a pass has: those of past passes do not come again. */
@@ -576,7 +568,7 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
     repeat->passes++;
     acs_pieces_sweep(repeat);
     if (is_crowded(repeat))
-        forget_some(repeat);
+        forget(repeat, repeat->place_count >= TUNE_REPEAT_PLACES, repeat->pass_fragments);
 }
 
 void acs_repeat_destroy(acs_repeat *repeat)

@@ -1,7 +1,8 @@
 /*
- * Repeats: parts of the program that it names by acs_repeat_begin and acs_repeat_end, and passes again and again. Ops
- * that a pass queues are compared with those of earlier passes, where they enter. Those that come again go in as one
- * op, a replay (window/replay.h); all others go the usual way. Called through the hooks of src/api.
+ * Repeats: parts of the program that it passes again and again. It names them by acs_repeat_begin and acs_repeat_end, or
+ * they are found (ACS_REPEATS=auto). Ops that a pass queues are compared with those of earlier passes, where they enter.
+ * Those that come again go in as one op, a replay (window/replay.h); all others go the usual way. Called through the
+ * hooks of src/api.
  *
  * Ops that share memory which one of them writes are a *strand*. What a strand queues from one wait to the next is a
  * *fragment*. A *piece* is a sequence of ops that covers fragments which recur. A replay belongs to a piece, and leaves
@@ -11,7 +12,8 @@
  * at the end of its piece, when its strand queues something else, at the end of the pass, and when a thread waits for
  * one of its ops.
  *
- * RPT-1  at most one pass of a repeat is under way, by one thread, and a thread is in one pass at most.
+ * RPT-1  at most one pass of a repeat is under way, and a thread is in one pass at most. A named pass is one thread's; all
+ *        threads share an automatic one.
  * RPT-2  an unsealed replay has at least one op, a record, and a number for each of its ops.
  * RPT-3  no op was queued since a replay was opened that conflicts with its strand.
  * RPT-4  a strand of which the window sees all memory is its repeat's only one.

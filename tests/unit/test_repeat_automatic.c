@@ -70,7 +70,7 @@ static void launch_all(acs_context *context, uint64_t number)
         assert_true(launch(context, column, (ROWS - 1) * COLUMNS + column, number) > 0);
 }
 
-static acs_context *open_automatic(int64_t workers)
+static acs_context *open_with(int64_t workers, int64_t slack)
 {
     acs_options options;
     acs_context *context = NULL;
@@ -78,11 +78,17 @@ static acs_context *open_automatic(int64_t workers)
     options.backend = ACS_BACKEND_SIM;
     options.sim_order = ACS_SIM_ORDER_TIME;
     options.workers = workers;
+    options.memory_slack = slack;
     options.repeats = ACS_REPEATS_AUTO;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     memset(g_cells, 0, sizeof g_cells);
     memset(g_truth, 0, sizeof g_truth);
     return context;
+}
+
+static acs_context *open_automatic(int64_t workers)
+{
+    return open_with(workers, 1 << 20);
 }
 
 static int open_one(void **state)
@@ -253,14 +259,7 @@ static acs_op launch_on(acs_context *context, uint64_t *to, const uint64_t *from
 static void a_block_handed_out_again_hides_no_failure(void **state)
 {
     (void)state;
-    acs_options options;
-    acs_context *context = NULL;
-    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
-    options.backend = ACS_BACKEND_SIM;
-    options.workers = 0;
-    options.memory_slack = 0;
-    options.repeats = ACS_REPEATS_AUTO;
-    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    acs_context *context = open_with(0, 0); /* a freed block is handed out at once */
     for (int p = 0; p < 4; p++) {
         void *block = NULL, *again = NULL;
         uint64_t *cell = g_cells;
