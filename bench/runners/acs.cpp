@@ -152,13 +152,13 @@ private:
     {
         static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
         std::string text;
-        const uint64_t kernels = s.kernels - before_.kernels;
+        const uint64_t kernels = s.kernels - before_.kernels + s.calls_as_kernels - before_.calls_as_kernels;
         for (int i = 0; kernels && i < ACS_ISSUE_COUNT; i++) {
             const uint64_t issued = s.issued_by[i] - before_.issued_by[i];
             if (issued && issued != kernels)
                 text += ", " + std::to_string(100 * issued / kernels) + " % by " + names[i];
         }
-        if (s.replayed != before_.replayed)
+        if (kernels && s.replayed != before_.replayed)
             text += ", " + std::to_string(100 * (s.replayed - before_.replayed) / kernels) + " % in replays";
         if (s.bundles_refused != before_.bundles_refused)
             text += ", " + std::to_string(s.bundles_refused - before_.bundles_refused) + " bundles refused";

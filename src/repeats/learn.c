@@ -57,7 +57,7 @@ static acs_known *latest_before(acs_repeat *repeat, const acs_record *op)
 
 static bool learns(const acs_repeat *repeat)
 {
-    return repeat->rested == repeat->rests;
+    return repeat->rest == 0;
 }
 
 void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
@@ -206,6 +206,7 @@ static bool make_strands(acs_repeat *repeat, bool one)
     if (!list)
         return false;
     strands_free(repeat);
+    repeat->strands_ops = trace_of(repeat, repeat->passes)->count;
     if (one)
         number_one(repeat, list);
     bool found = one || number_strands(repeat, list);
@@ -251,11 +252,13 @@ static bool join_strand(acs_repeat *repeat, acs_known *known)
     return true;
 }
 
-/* Every op of the pass gets a strand. */
+/* Every op of the pass gets a strand. In a short pass more of them share strands, so a long one finds them anew. */
 static bool complete_strands(acs_repeat *repeat)
 {
     const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
     bool joined = false;
+    if (trace->count >= 2 * repeat->strands_ops)
+        return find_strands(repeat);
     for (uint32_t i = 0; i < trace->count; i++) {
         if (trace->ops[i].op->strand != ACS_STRAND_NONE)
             continue;
@@ -536,13 +539,28 @@ static bool paid(const acs_repeat *repeat)
            repeat->replayed >= repeat->replays * TUNE_REPEAT_PAID_LEAST;
 }
 
-/* Rest for twice as many passes as before. All is forgotten if replays were short: they cost more than launches. */
+/*
+ * Rest for twice as long as before, in proportion to what was looked at. All is forgotten if replays were short: they cost
+ * more than launches.
+ */
 static void rest(acs_repeat *repeat)
 {
     const uint64_t longer = 2 * repeat->rests + 1;
     repeat->rests = longer > TUNE_REPEAT_RESTS_MOST ? TUNE_REPEAT_RESTS_MOST : longer;
+    repeat->rest = repeat->rests * repeat->looked_ops;
     if (repeat->replayed < repeat->replays * TUNE_REPEAT_PAID_LEAST)
         forget(repeat, true, repeat->fragments + 1);
+}
+
+/* The pass was looked at. What an early one taught must be seen in a later one before it is judged. */
+static void look(acs_repeat *repeat, uint64_t ops)
+{
+    repeat->looked_ops += ops;
+    if (paid(repeat) || ++repeat->looks < TUNE_REPEAT_TRIES)
+        return;
+    rest(repeat);
+    repeat->looks = 0;
+    repeat->looked_ops = 0;
 }
 
 /* Whether there are too many ops, or by far more than a pass has: those of past passes do not come again. */
@@ -555,15 +573,14 @@ static bool is_crowded(const acs_repeat *repeat)
 
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 {
+    const uint64_t ops = repeat->replayed + repeat->missed;
     if (paid(repeat))
-        repeat->rests = repeat->rested = 0;
-    if ((repeat->missed || repeat->misfits) && !learns(repeat)) {
-        repeat->rested++;
+        repeat->rests = repeat->rest = repeat->looks = repeat->looked_ops = 0;
+    if (!learns(repeat)) {
+        repeat->rest -= ops < repeat->rest ? ops : repeat->rest;
     } else if (repeat->missed || repeat->misfits) {
         learn(repeat, most);
-        repeat->rested = 0;
-        if (!paid(repeat) && repeat->passes >= TUNE_REPEAT_TRIES)
-            rest(repeat);
+        look(repeat, ops);
     }
     repeat->passes++;
     acs_pieces_sweep(repeat);

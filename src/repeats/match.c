@@ -156,7 +156,7 @@ static acs_repeat *automatic_pass(acs_context *context, entering *e)
 {
     acs_repeats *all = context->repeats;
     const acs_site *site = e->record ? e->record->site : e->params->site;
-    if (all->found && acs_repeat_pass_ops(all->found) >= TUNE_REPEAT_PASS_MOST) {
+    if (all->found && acs_repeat_pass_ops(all->found) >= all->pass_most) {
         const acs_op sealed = acs_automatic_pass_end(context, true);
         e->sealed = sealed ? sealed : e->sealed;
     }

@@ -60,11 +60,28 @@ static void give_to_strand(acs_repeat *repeat, acs_piece *piece)
     strand->longest = piece->shape->ops > strand->longest ? piece->shape->ops : strand->longest;
 }
 
+/* Drop the piece if it has ops of several strands. These learn what it covered. */
+static void drop_if_split(acs_repeat *repeat, acs_piece *piece)
+{
+    const uint32_t strand = piece->ops[0]->strand;
+    bool split = false;
+    for (uint32_t at = 1; at < piece->shape->ops; at++)
+        split |= piece->ops[at]->strand != strand;
+    if (!split)
+        return;
+    for (uint32_t at = 0; at < piece->shape->ops; at++)
+        if (piece->ops[at]->strand != ACS_STRAND_NONE)
+            repeat->strands[piece->ops[at]->strand].learns = true;
+    acs_piece_drop(repeat, piece, NULL);
+}
+
 void acs_pieces_to_strands(acs_repeat *repeat)
 {
-    acs_piece *piece;
+    acs_piece *piece, *next;
     LL_FOREACH (repeat->pieces, piece)
         give_to_strand(repeat, piece);
+    LL_FOREACH_SAFE (repeat->pieces, piece, next)
+        drop_if_split(repeat, piece);
 }
 
 acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t count, uint32_t least)

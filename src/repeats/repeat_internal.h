@@ -147,6 +147,7 @@ struct acs_repeat {
     uint32_t pass_fragments;   /* the same, before the latest pass that was learnt from */
     acs_strand *strands;
     uint32_t strand_count;
+    uint32_t strands_ops;      /* kernels of the pass in which they were found */
     bool wide;                 /* of a strand the window sees all memory */
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
@@ -154,8 +155,10 @@ struct acs_repeat {
     uint32_t replays, replayed; /* sealed so far, and their kernels */
     bool misfits;              /* a strand learns from the pass */
     bool torn_begin, torn_end; /* it begins, or ends, in the middle of fragments */
-    uint64_t rests;            /* passes from which nothing is learnt, since too little recurred in those before */
-    uint64_t rested;
+    uint64_t rests;            /* how much longer nothing is learnt than was, since too little recurred */
+    uint64_t rest;             /* kernels of the passes from which nothing is learnt yet */
+    uint64_t looked_ops;       /* kernels of the passes since the latest rest, or since one that paid */
+    uint32_t looks;            /* these passes, of those that were learnt from */
     acs_pass_trace trace[2];   /* of this pass and the one before */
     acs_site_reasons *reasons; /* table by call site */
 };
@@ -169,6 +172,8 @@ struct acs_repeats {
     uint32_t open;        /* passes under way; and one, if there are automatic ones */
     _Atomic bool automatic; /* passes begin by themselves; written under the lock */
     acs_repeat *found;    /* of the automatic pass that is under way; NULL: none is */
+    uint32_t pass_most;   /* kernels by which it ends */
+    uint32_t unwaited;    /* kernels of automatic passes before it, since the program has waited for everything */
     _Atomic uint64_t unmatched; /* kernels of passes that went the usual way */
 };
 
@@ -260,7 +265,7 @@ acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t co
 void acs_piece_drop(acs_repeat *repeat, acs_piece *piece, acs_piece *instead);
 /* A replay of the piece that is free now, or a new one; NULL: all are under way, or no memory. */
 acs_replay *acs_piece_replay(acs_piece *piece);
-/* Give the pieces to new strands. */
+/* Give the pieces to new strands; drop those with ops of several. */
 void acs_pieces_to_strands(acs_repeat *repeat);
 /* Free pieces that were dropped, if their replays have ended. */
 void acs_pieces_sweep(acs_repeat *repeat);
