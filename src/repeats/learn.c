@@ -2,7 +2,7 @@
  * Pieces, learnt from passes (repeat.h). A pass is taken apart into its strands, and these into fragments: they end
  * where the pass waited for an op of the strand, or queued an op that no replay may pass, and where they would be too
  * long. For each fragment there is a piece in the end that covers its ops, of those that were queued before. Called by
- * match.c and repeat.c under the lock; never queues anything.
+ * passes.c under the lock; never queues anything.
  */
 #include "repeats/repeat_internal.h"
 
@@ -11,124 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
-
-/* ----------------------------------------------------------------------------------------------------- a pass's ops */
-
-static acs_pass_trace *trace_of(acs_repeat *repeat, uint64_t pass)
-{
-    return &repeat->trace[pass % 2];
-}
-
-static void trace_add(acs_repeat *repeat, acs_known *op, acs_op number)
-{
-    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
-    if (trace->count == trace->room) {
-        const uint32_t room = trace->room ? 2 * trace->room : 256;
-        acs_traced *grown = room <= TUNE_REPEAT_PASS_MOST ? realloc(trace->ops, room * sizeof *grown) : NULL;
-        if (!grown)
-            return;
-        trace->ops = grown;
-        trace->room = room;
-    }
-    trace->ops[trace->count++] = (acs_traced){.op = op, .number = number};
-    if (op->strand != ACS_STRAND_NONE)
-        repeat->strands[op->strand].traced = trace->count;
-}
-
-void acs_repeat_queued(acs_repeat *repeat, acs_known *op, acs_op number)
-{
-    acs_known **before = repeat->last ? &repeat->last->follower : &repeat->first;
-    if (*before != op)
-        *before = op;
-    repeat->last = op;
-    trace_add(repeat, op, number);
-}
-
-/* The latest op of the pass that the op conflicts with; NULL: none of the last TUNE_REPEAT_BACK. */
-static acs_known *latest_before(acs_repeat *repeat, const acs_record *op)
-{
-    const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
-    const uint32_t least = trace->count > TUNE_REPEAT_BACK ? trace->count - TUNE_REPEAT_BACK : 0;
-    for (uint32_t i = trace->count; i-- > least;)
-        if (acs_records_conflict(trace->ops[i].op->op, op))
-            return trace->ops[i].op;
-    return NULL;
-}
-
-static bool learns(const acs_repeat *repeat)
-{
-    return repeat->rest == 0;
-}
-
-void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
-{
-    const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any;
-    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
-    const uint32_t before = repeat->known_count;
-    acs_known *known = fit && learns(repeat) ? acs_known_get(repeat, op) : NULL;
-    repeat->missed += fit;
-    if (op->kind == ACS_KIND_KERNEL && learns(repeat))
-        acs_reason_count(repeat, op->site, known, repeat->known_count > before, fit);
-    if (known) {
-        acs_repeat_queued(repeat, known, 0);
-        if (trace->count)
-            trace->ops[trace->count - 1].missed = true;
-        return;
-    }
-    if (!fit && learns(repeat) && trace->count)
-        trace->ops[trace->count - 1].awaited = latest_before(repeat, op); /* no replay may pass the op */
-    repeat->last = NULL;
-}
-
-void acs_repeat_numbered(acs_repeat *repeat, acs_op number)
-{
-    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
-    acs_traced *last = trace->count ? &trace->ops[trace->count - 1] : NULL;
-    if (last && last->missed && !last->number)
-        last->number = number;
-}
-
-/* The op of a pass that has this number; NULL: none of the last TUNE_REPEAT_NUMBERS. */
-static acs_known *numbered(const acs_pass_trace *trace, acs_op op)
-{
-    const uint32_t least = trace->count > TUNE_REPEAT_NUMBERS ? trace->count - TUNE_REPEAT_NUMBERS : 0;
-    for (uint32_t i = trace->count; i-- > least;)
-        if (trace->ops[i].number == op)
-            return trace->ops[i].op;
-    return NULL;
-}
-
-/* The strand whose replay has the number, open or sealed lately; NULL: none. */
-static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
-{
-    for (uint32_t s = 0; s < repeat->strand_count; s++) {
-        acs_strand *strand = &repeat->strands[s];
-        if (strand->replay && op - strand->number < strand->replay->count)
-            return strand;
-        for (uint32_t i = 0; i < TUNE_REPEAT_LATEST; i++)
-            if (op - strand->latest[i].first < strand->latest[i].count)
-                return strand;
-    }
-    return NULL;
-}
-
-acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op)
-{
-    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
-    acs_traced *last = trace->count ? &trace->ops[trace->count - 1] : NULL;
-    acs_strand *strand = op == UINT64_MAX ? NULL : strand_with(repeat, op);
-    if (strand) {
-        acs_strand_cut(strand);
-    } else if (last && op == UINT64_MAX) {
-        last->cut_all = true;
-    } else if (last) {
-        acs_known *awaited = numbered(trace, op);
-        last->awaited = awaited ? awaited : numbered(trace_of(repeat, repeat->passes - 1), op);
-        if (last->awaited && last->awaited->strand != ACS_STRAND_NONE)
-            strand = &repeat->strands[last->awaited->strand];
-    }
-    return strand;
-}
 
 /* --------------------------------------------------------------------------------------------------------- strands */
 
@@ -176,7 +58,7 @@ static acs_known **list_known(const acs_repeat *repeat)
 
 static bool number_strands(acs_repeat *repeat, acs_known *const *list)
 {
-    const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    const acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     const uint32_t spans = (trace->count + TUNE_REPEAT_SPAN - 1) / TUNE_REPEAT_SPAN;
     const uint32_t least = TUNE_REPEAT_PIECE_LEAST * (spans > 0 ? spans : 1);
     uint32_t *ops = calloc(repeat->known_count + 1, sizeof *ops), *joined = calloc(repeat->known_count + 1, sizeof *joined);
@@ -206,7 +88,7 @@ static bool make_strands(acs_repeat *repeat, bool one)
     if (!list)
         return false;
     strands_free(repeat);
-    repeat->strands_ops = trace_of(repeat, repeat->passes)->count;
+    repeat->strands_ops = acs_repeat_trace(repeat, repeat->passes)->count;
     if (one)
         number_one(repeat, list);
     bool found = one || number_strands(repeat, list);
@@ -255,7 +137,7 @@ static bool join_strand(acs_repeat *repeat, acs_known *known)
 /* Every op of the pass gets a strand. In a short pass more of them share strands, so a long one finds them anew. */
 static bool complete_strands(acs_repeat *repeat)
 {
-    const acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    const acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     bool joined = false;
     if (trace->count >= 2 * repeat->strands_ops)
         return find_strands(repeat);
@@ -444,14 +326,23 @@ static void count_seen(acs_repeat *repeat, const strand_ops *o)
         }
 }
 
-/* Learn from ops that came in another fragment before. */
+static bool has_cut(const strand_ops *o)
+{
+    bool cut = false;
+    for (uint32_t i = 0; i < o->count; i++)
+        cut |= o->trace->ops[o->at[i]].cut;
+    return cut;
+}
+
+/* Learn from ops that came in another fragment before. Parts of fragments that the program itself ends are left out. */
 static void learn_strand(acs_repeat *repeat, const strand_ops *o)
 {
+    const bool cut = has_cut(o);
     count_seen(repeat, o);
-    for (uint32_t i = repeat->torn_begin ? fragment_end(o, 0) : 0, end; i < o->count;) {
+    for (uint32_t i = cut && repeat->torn_begin ? fragment_end(o, 0) : 0, end; i < o->count;) {
         sequence s = {.count = 0};
         end = fragment_end(o, i);
-        if (repeat->torn_end && end == o->count)
+        if (cut && repeat->torn_end && end == o->count)
             break;
         for (; i < end; i++)
             if (o->trace->ops[o->at[i]].op->seen > 1)
@@ -464,7 +355,7 @@ static void learn_strand(acs_repeat *repeat, const strand_ops *o)
 
 static void learn(acs_repeat *repeat, uint32_t most)
 {
-    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     uint32_t *first = NULL, *at = NULL, *latest = NULL;
     if (!complete_strands(repeat))
         return;
@@ -516,14 +407,9 @@ static void forget(acs_repeat *repeat, bool pieces, uint32_t fragment)
     (void)find_strands(repeat); /* without memory: when an op needs a strand */
 }
 
-uint32_t acs_repeat_pass_ops(const acs_repeat *repeat)
-{
-    return repeat->trace[repeat->passes % 2].count + (learns(repeat) ? 0 : repeat->missed);
-}
-
 void acs_repeat_pass_begin(acs_repeat *repeat)
 {
-    acs_pass_trace *trace = trace_of(repeat, repeat->passes);
+    acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     repeat->last = NULL;
     repeat->missed = repeat->replays = repeat->replayed = 0;
     repeat->misfits = false;
@@ -552,11 +438,11 @@ static void rest(acs_repeat *repeat)
         forget(repeat, true, repeat->fragments + 1);
 }
 
-/* The pass was looked at. What an early one taught must be seen in a later one before it is judged. */
-static void look(acs_repeat *repeat, uint64_t ops)
+/* The pass did not pay. It is not the first that is judged, since what one teaches is seen in those behind it. */
+static void judge(acs_repeat *repeat, uint64_t ops)
 {
     repeat->looked_ops += ops;
-    if (paid(repeat) || ++repeat->looks < TUNE_REPEAT_TRIES)
+    if (++repeat->looks < TUNE_REPEAT_TRIES)
         return;
     rest(repeat);
     repeat->looks = 0;
@@ -574,13 +460,15 @@ static bool is_crowded(const acs_repeat *repeat)
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 {
     const uint64_t ops = repeat->replayed + repeat->missed;
-    if (paid(repeat))
+    const bool pays = paid(repeat);
+    if (pays)
         repeat->rests = repeat->rest = repeat->looks = repeat->looked_ops = 0;
-    if (!learns(repeat)) {
+    if (!acs_repeat_learns(repeat)) {
         repeat->rest -= ops < repeat->rest ? ops : repeat->rest;
     } else if (repeat->missed || repeat->misfits) {
         learn(repeat, most);
-        look(repeat, ops);
+        if (!pays)
+            judge(repeat, ops);
     }
     repeat->passes++;
     acs_pieces_sweep(repeat);

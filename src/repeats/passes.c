@@ -112,7 +112,7 @@ void acs_automatic_pass_begin(acs_repeats *all, const acs_site *site)
  * Passes that end by their length become longer, so that programs that never wait for everything soon recur. Those of
  * others fit between two such waits.
  */
-static void grow(acs_repeats *all, uint32_t ops, bool torn)
+static void lengthen(acs_repeats *all, uint32_t ops, bool torn)
 {
     const uint32_t most = torn ? 2 * all->pass_most : 2 * (all->unwaited + ops);
     all->unwaited = torn && most < TUNE_REPEAT_PASS_MOST ? all->unwaited + ops : 0;
@@ -127,7 +127,7 @@ acs_op acs_automatic_pass_end(acs_context *context, bool torn)
     all->found = NULL;
     if (!found)
         return 0;
-    grow(all, acs_repeat_pass_ops(found), torn);
+    lengthen(all, acs_repeat_pass_ops(found), torn);
     found->torn_end = torn;
     const acs_op sealed = end(context, found);
     found->torn_begin = torn;

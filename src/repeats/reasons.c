@@ -1,5 +1,5 @@
 /*
- * Why kernels of passes went the usual way, by call site, for the report of ACS_STATS. Called by learn.c under the lock,
+ * Why kernels of passes went the usual way, by call site, for the report of ACS_STATS. Called by trace.c under the lock,
  * and when the context closes. Only passes that are learnt from are counted, from the second on. Without memory nothing is.
  */
 #include "repeats/repeat_internal.h"

@@ -2,8 +2,8 @@
  * Shared by the files of this folder, each of which uses those before it: thread_pass.c, reasons.c (why ops did not
  * recur), ops.c (ops that passes queued), strands.c (which of them are independent), footprints.c (what each strand
  * touches), sequences.c (joins sequences of ops), pieces.c (sequences that are replayed), open.c (replays until they are
- * sealed), learn.c (pieces from passes), passes.c (where passes begin and end), match.c (ops enter replays), repeat.c
- * (calls of the program).
+ * sealed), trace.c (what a pass queued), learn.c (pieces from passes), passes.c (where passes begin and end), match.c
+ * (ops enter replays), repeat.c (calls of the program).
  */
 #ifndef ACS_REPEAT_INTERNAL_H
 #define ACS_REPEAT_INTERNAL_H
@@ -291,10 +291,17 @@ acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts);
 /* The strand's fragment should end behind its latest op. */
 void acs_strand_cut(acs_strand *strand);
 
-/* learn.c */
-void acs_repeat_pass_begin(acs_repeat *repeat);
-/* Learn from the pass: fragments of at most `most` ops. */
-void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most);
+/* trace.c */
+/* The ops of this pass, or of the one before. */
+static inline acs_pass_trace *acs_repeat_trace(acs_repeat *repeat, uint64_t pass)
+{
+    return &repeat->trace[pass % 2];
+}
+/* Whether something is learnt from the pass under way. */
+static inline bool acs_repeat_learns(const acs_repeat *repeat)
+{
+    return repeat->rest == 0;
+}
 /* The pass queues this known op next, which has this number. */
 void acs_repeat_queued(acs_repeat *repeat, acs_known *op, acs_op number);
 /* An op of the pass goes the usual way; and, unless other threads' ops share the pass, its number, or 0. */
@@ -307,6 +314,11 @@ void acs_repeat_numbered(acs_repeat *repeat, acs_op number);
 acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op);
 /* Kernels of the pass so far. */
 uint32_t acs_repeat_pass_ops(const acs_repeat *repeat);
+
+/* learn.c */
+void acs_repeat_pass_begin(acs_repeat *repeat);
+/* Learn from the pass: fragments of at most `most` ops. */
+void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most);
 /* All its replays have ended. */
 void acs_repeat_destroy(acs_repeat *repeat);
 

@@ -300,7 +300,7 @@ static void what_hardly_recurs_rests(void **state)
 {
     acs_context *context = *state;
     uint64_t draw = 1;
-    for (uint32_t p = 0; p < 40; p++) {
+    for (uint32_t p = 0; p < 12 * TUNE_REPEAT_TRIES; p++) {
         const acs_statistics before = stats(context);
         for (uint32_t i = 0; i < OPS; i++) {
             draw = acs_hash64(draw + 1);
@@ -310,6 +310,16 @@ static void what_hardly_recurs_rests(void **state)
         assert_true(p < 20 || stats(context).replayed - before.replayed < OPS / 10);
     }
     assert_true(context->repeats->table->rests >= 7);
+}
+
+/* The first passes are short, so that a program which waits for everything only at its end recurs soon. */
+static void what_never_waits_recurs_soon(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 8; p++)
+        launch_all(context, p);
+    assert_right(context);
+    assert_true(stats(context).replayed >= 2 * OPS);
 }
 
 /* The first call of acs_repeat_begin ends it: the program names what recurs. */
@@ -448,6 +458,7 @@ int main(void)
         cmocka_unit_test(strands_may_lie_between_rows),
         cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(what_never_waits_recurs_soon, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_hardly_recurs_rests, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_named_pass_stops_it, open_one, close_quietly),
         cmocka_unit_test(an_idle_worker_seals),
