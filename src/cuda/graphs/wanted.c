@@ -108,7 +108,7 @@ static acs_cuda_build *prepare(acs_cuda *self, const acs_cuda_wanted *want)
 static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
 {
     acs_cuda_builder *builder = want->replay ? self->methods->builder : NULL;
-    if ((builder && acs_cuda_builder_has(builder, want->key)) || !acs_cuda_graph_room(self, want->nodes))
+    if (builder ? acs_cuda_builder_has(builder, want->key) : !acs_cuda_graph_room(self, want->nodes))
         return NULL;
     acs_cuda_build *build = prepare(self, want);
     if (!build || (builder && acs_cuda_builder_add(builder, build)))
