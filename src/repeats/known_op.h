@@ -31,8 +31,7 @@ typedef struct acs_known {
     uint32_t kind;              /* acs_kernel_kind */
     bool launch;                /* the program launched a kernel: it is no copy or fill */
     uint8_t mark;               /* its bit in filters */
-    uint8_t seen;               /* fragments that had it, of passes that were learnt from; 2 at most */
-    uint32_t seen_in;           /* the latest of them */
+    uint32_t first_pass, last_pass; /* passes that queued it, modulo 2^32 */
     uint32_t begun_pass, begun_ops; /* pass in which it began a fragment last, modulo 2^32, and the ops of the longest */
     uint32_t tag;               /* acs_known_op_tag */
     uint32_t refs;              /* of pieces; as long as there are any, its arguments stay */

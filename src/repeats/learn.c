@@ -316,16 +316,6 @@ static uint32_t fragment_end(const strand_ops *o, uint32_t first)
     return end;
 }
 
-static void count_seen(acs_repeat *repeat, const strand_ops *o)
-{
-    for (uint32_t i = 0, end = 0; i < o->count; repeat->fragments++)
-        for (end = fragment_end(o, i); i < end; i++) {
-            acs_known *op = o->trace->ops[o->at[i]].op;
-            op->seen += op->seen < 2 && (op->seen == 0 || op->seen_in != repeat->fragments);
-            op->seen_in = repeat->fragments;
-        }
-}
-
 static bool has_cut(const strand_ops *o)
 {
     bool cut = false;
@@ -334,18 +324,17 @@ static bool has_cut(const strand_ops *o)
     return cut;
 }
 
-/* Learn from ops that came in another fragment before. Parts of fragments that the program itself ends are left out. */
+/* Learn from ops that came in an earlier pass. Parts of fragments that the program itself ends are left out. */
 static void learn_strand(acs_repeat *repeat, const strand_ops *o)
 {
     const bool cut = has_cut(o);
-    count_seen(repeat, o);
     for (uint32_t i = cut && repeat->torn_begin ? fragment_end(o, 0) : 0, end; i < o->count;) {
         sequence s = {.count = 0};
         end = fragment_end(o, i);
         if (cut && repeat->torn_end && end == o->count)
             break;
         for (; i < end; i++)
-            if (o->trace->ops[o->at[i]].op->seen > 1)
+            if (o->trace->ops[o->at[i]].op->first_pass != (uint32_t)repeat->passes)
                 s.ops[s.count++] = o->trace->ops[o->at[i]].op;
         sequence_set(&s, s.ops, s.count);
         if (s.count)
@@ -363,7 +352,6 @@ static void learn(acs_repeat *repeat, uint32_t most)
     latest = calloc(repeat->strand_count + 1, sizeof *latest);
     at = calloc(trace->count + 1, sizeof *at);
     if (first && at && latest) {
-        repeat->pass_fragments = repeat->fragments;
         place_cuts(repeat, trace, latest);
         for (uint32_t i = 0; i < trace->count; i++) /* sort by strand, in program order */
             first[trace->ops[i].op->strand + 1]++;
@@ -395,27 +383,46 @@ static void drop_pieces(acs_repeat *repeat)
         acs_piece_drop(repeat, repeat->pieces, NULL);
 }
 
-/* Forget ops that no piece has, and no fragment from this one on had; with `pieces` all pieces, too. */
-static void forget(acs_repeat *repeat, bool pieces, uint32_t fragment)
+/* No op has a strand. */
+static void drop_strands(acs_repeat *repeat)
+{
+    for (uint32_t i = 0; repeat->index && i <= repeat->index_mask; i++)
+        for (acs_known *known = repeat->index[i]; known; known = known->same)
+            known->strand = ACS_STRAND_NONE;
+    strands_free(repeat);
+}
+
+/* Forget ops that no piece has, and that no pass had from this one on; with `pieces` all pieces, too. */
+static void forget(acs_repeat *repeat, bool pieces, uint64_t pass)
 {
     if (pieces) {
         drop_pieces(repeat);
         acs_pieces_sweep(repeat);
     }
-    acs_known_drop(repeat, fragment, false);
+    if (!acs_known_drop(repeat, pass, false))
+        return;
     repeat->trace[0].count = repeat->trace[1].count = 0;
-    (void)find_strands(repeat); /* without memory: when an op needs a strand */
+    if (!repeat->pieces)
+        drop_strands(repeat); /* found anew when something is learnt */
+    else
+        (void)find_strands(repeat); /* without memory: when an op needs a strand */
 }
 
 void acs_repeat_pass_begin(acs_repeat *repeat)
 {
     acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     repeat->last = NULL;
-    repeat->missed = repeat->replays = repeat->replayed = 0;
+    repeat->missed = repeat->again = repeat->replays = repeat->replayed = 0;
     repeat->misfits = false;
     trace->count = 0;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
         repeat->strands[s].traced = 0;
+}
+
+/* Whether much of the pass came before. Else there is hardly anything to learn. */
+static bool recurs(const acs_repeat *repeat)
+{
+    return (uint64_t)(repeat->replayed + repeat->again) * TUNE_REPEAT_PAID_PART >= repeat->replayed + repeat->missed;
 }
 
 /* Whether much of the pass was replayed, and not one by one. Then it is worth to learn more. */
@@ -435,7 +442,7 @@ static void rest(acs_repeat *repeat)
     repeat->rests = longer > TUNE_REPEAT_RESTS_MOST ? TUNE_REPEAT_RESTS_MOST : longer;
     repeat->rest = repeat->rests * repeat->looked_ops;
     if (repeat->replayed < repeat->replays * TUNE_REPEAT_PAID_LEAST)
-        forget(repeat, true, repeat->fragments + 1);
+        forget(repeat, true, repeat->passes + 1);
 }
 
 /* The pass did not pay. It is not the first that is judged, since what one teaches is seen in those behind it. */
@@ -466,14 +473,15 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
     if (!acs_repeat_learns(repeat)) {
         repeat->rest -= ops < repeat->rest ? ops : repeat->rest;
     } else if (repeat->missed || repeat->misfits) {
-        learn(repeat, most);
+        if (recurs(repeat))
+            learn(repeat, most);
         if (!pays)
             judge(repeat, ops);
     }
     repeat->passes++;
     acs_pieces_sweep(repeat);
     if (is_crowded(repeat))
-        forget(repeat, repeat->place_count >= TUNE_REPEAT_PLACES, repeat->pass_fragments);
+        forget(repeat, repeat->place_count >= TUNE_REPEAT_PLACES, repeat->passes - 1);
 }
 
 void acs_repeat_destroy(acs_repeat *repeat)

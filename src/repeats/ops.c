@@ -48,6 +48,7 @@ static acs_known *add(acs_repeat *repeat, const acs_record *op)
         return NULL;
     known->strand = ACS_STRAND_NONE;
     known->mark = repeat->marks++;
+    known->first_pass = known->last_pass = (uint32_t)repeat->passes;
     index_add(repeat, known);
     repeat->known_count++;
     return known;
@@ -77,15 +78,16 @@ static void forget_followers(acs_repeat *repeat)
     acs_reasons_forget(repeat);
 }
 
-void acs_known_drop(acs_repeat *repeat, uint32_t fragment, bool all)
+bool acs_known_drop(acs_repeat *repeat, uint64_t pass, bool all)
 {
+    const uint32_t before = repeat->known_count;
     if (!repeat->index)
-        return;
+        return false;
     forget_followers(repeat);
     for (uint32_t i = 0; i <= repeat->index_mask; i++)
         for (acs_known **at = &repeat->index[i]; *at;) {
             acs_known *known = *at;
-            const bool recent = known->seen && (int32_t)(known->seen_in - fragment) >= 0;
+            const bool recent = (int32_t)(known->last_pass - (uint32_t)pass) >= 0;
             if ((known->refs || recent) && !all) {
                 at = &known->same;
                 continue;
@@ -94,4 +96,5 @@ void acs_known_drop(acs_repeat *repeat, uint32_t fragment, bool all)
             acs_known_op_destroy(known);
             repeat->known_count--;
         }
+    return repeat->known_count < before;
 }

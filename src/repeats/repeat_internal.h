@@ -143,8 +143,6 @@ struct acs_repeat {
     acs_piece *pieces;
     acs_piece *replaced;       /* they go when their replays have ended */
     uint32_t place_count;      /* ops of all pieces, of replaced ones too */
-    uint32_t fragments;        /* number of the fragment that was looked at last, modulo 2^32 */
-    uint32_t pass_fragments;   /* the same, before the latest pass that was learnt from */
     acs_strand *strands;
     uint32_t strand_count;
     uint32_t strands_ops;      /* kernels of the pass in which they were found */
@@ -152,6 +150,7 @@ struct acs_repeat {
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
     uint32_t missed;           /* kernels that went the usual way */
+    uint32_t again;            /* those of them that an earlier pass had queued */
     uint32_t replays, replayed; /* sealed so far, and their kernels */
     bool misfits;              /* a strand learns from the pass */
     bool torn_begin, torn_end; /* it begins, or ends, in the middle of fragments */
@@ -220,8 +219,8 @@ void acs_reasons_report(const acs_repeats *all);
 acs_known *acs_known_first(const acs_repeat *repeat, uint32_t tag);
 /* The op, added if it is new. If no piece has it, it gets the op's arguments. NULL: no memory, or there are too many. */
 acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op);
-/* Drop all ops that no piece has and that no fragment had since this one; or all. */
-void acs_known_drop(acs_repeat *repeat, uint32_t fragment, bool all);
+/* Drop all ops that no piece has and that no pass queued from this one on; or all. @return whether there were any. */
+bool acs_known_drop(acs_repeat *repeat, uint64_t pass, bool all);
 
 /* strands.c: number the strands of these ops, from 0, as ops[i]->strand. False: no memory. */
 bool acs_strands_find(acs_known *const *ops, uint32_t count, uint32_t *strands);

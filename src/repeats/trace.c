@@ -28,6 +28,7 @@ void acs_repeat_queued(acs_repeat *repeat, acs_known *op, acs_op number)
     if (*before != op)
         *before = op;
     repeat->last = op;
+    op->last_pass = (uint32_t)repeat->passes;
     trace_add(repeat, op, number);
 }
 
@@ -49,6 +50,7 @@ void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
     const uint32_t before = repeat->known_count;
     acs_known *known = fit && acs_repeat_learns(repeat) ? acs_known_get(repeat, op) : NULL;
     repeat->missed += fit;
+    repeat->again += known && known->first_pass != (uint32_t)repeat->passes;
     if (op->kind == ACS_KIND_KERNEL && acs_repeat_learns(repeat))
         acs_reason_count(repeat, op->site, known, repeat->known_count > before, fit);
     if (known) {
