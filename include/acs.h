@@ -103,7 +103,11 @@ typedef enum acs_status {
 #undef ACS_STATUS_ENUM_
 } acs_status;
 
-/** Number of an op in the program order of its context, from 1. 0: the call failed, see acs_last_error(). */
+/**
+ * Number of an op of a context, from 1. 0: the call failed, see acs_last_error(). Numbers follow the program order, but
+ * for kernels that recur (docs/repeats.md): these may have numbers less than those of ops before them, and leave gaps.
+ * With ACS_REPEATS=named they do so only between acs_repeat_begin and acs_repeat_end.
+ */
 typedef uint64_t acs_op;
 
 /** Bit of the number of an op that became a node of a graph that the program captures: see acs_after_stream. */
@@ -874,10 +878,11 @@ acs_status acs_mark_repeat(acs_context *context);
  *
  * Kernels of a pass may be held back until it ends, or until the program waits for one of those that they share memory
  * with. So do not compute for long inside a pass. Their numbers (acs_op) may be less than those of ops that were queued
- * before, and may leave gaps. Without effect with several devices, ACS_CHECK, ACS_WATCHDOG_S, ACS_SERIAL, ACS_DISABLE,
- * ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose contents move.
+ * before, and may leave gaps. Without effect with several devices, ACS_CHECK, ACS_DOT, ACS_WATCHDOG_S, ACS_SERIAL,
+ * ACS_DISABLE, ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose contents move.
  *
- * With ACS_REPEATS=auto passes are found without these calls (docs/repeats.md). The first call in a context ends that.
+ * Passes are found without these calls, too, unless ACS_REPEATS=named (docs/repeats.md). The first call in a context ends
+ * that, since the program knows better.
  *
  * Takes a lock of the context. Neither waits nor queues anything, but for what automatic passes hold back.
  * @param context  NULL: the default context, opened if need be.
@@ -999,7 +1004,7 @@ typedef struct acs_statistics {
     uint64_t ran_ns;           /**< ops at once x time in ns; divided by (span_ns - idle_ns): the average while any ran */
     uint64_t span_ns;          /**< ns from the first begin to the latest end, or to now while anything runs */
     uint64_t idle_ns;          /**< ns of span_ns in which nothing ran */
-    /** In passes: between acs_repeat_begin and acs_repeat_end, and with ACS_REPEATS=auto. */
+    /** In passes: between acs_repeat_begin and acs_repeat_end, or those that are found without them. */
     uint64_t replays;          /**< times that ops of an earlier pass were queued again as one */
     uint64_t replayed;         /**< kernels that these came to, without those that were skipped */
     uint64_t unmatched;        /**< kernels queued by themselves: their first passes, and those that differed */

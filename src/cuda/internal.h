@@ -24,6 +24,7 @@
 #include "base/lock.h"
 #include "pool/memory.h"
 #include "bundles/costs.h"
+#include "window/replay.h"
 
 #include <stdatomic.h>
 
@@ -169,6 +170,7 @@ void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
 /* Look for a profiler. */
 void acs_cuda_profiler_init(acs_cuda *self);
 void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method);
+void acs_cuda_range_push_replay(const acs_cuda *self, const acs_replay *replay);
 void acs_cuda_range_pop(const acs_cuda *self);
 
 /* Around the launch of a bundle, on one thread: a range with the bundle's contents, if a tool takes ranges. */
@@ -176,6 +178,13 @@ static inline void acs_cuda_range_begin(const acs_cuda *self, const acs_batch *b
 {
     if (ACS_UNLIKELY(self->ranges))
         acs_cuda_range_push(self, batch, method);
+}
+
+/* The same around the launch of a replay's graph. */
+static inline void acs_cuda_range_begin_replay(const acs_cuda *self, const acs_replay *replay)
+{
+    if (ACS_UNLIKELY(self->ranges))
+        acs_cuda_range_push_replay(self, replay);
 }
 
 static inline void acs_cuda_range_end(const acs_cuda *self)

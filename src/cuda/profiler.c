@@ -126,14 +126,10 @@ static void write_message(const contents *all, acs_issue_method method, char *me
         (void)add_text(message, MESSAGE_BYTES, ", and %u more", all->used - i);
 }
 
-void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)
+static void push(const acs_cuda *self, const contents *all, acs_issue_method method)
 {
-    contents all = {.used = 0};
     char message[MESSAGE_BYTES];
-    for (uint32_t i = 0; i < batch->items_used; i++)
-        if (batch->items[i].op)
-            count_op(&all, batch->items[i].op);
-    write_message(&all, method, message);
+    write_message(all, method, message);
 #ifdef ACS_HAVE_NVTX
     nvtxEventAttributes_t range = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE,
                                    .messageType = NVTX_MESSAGE_TYPE_ASCII, .message = {.ascii = message}};
@@ -141,6 +137,24 @@ void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue
 #else
     (void)self;
 #endif
+}
+
+void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)
+{
+    contents all = {.used = 0};
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].op)
+            count_op(&all, batch->items[i].op);
+    push(self, &all, method);
+}
+
+void acs_cuda_range_push_replay(const acs_cuda *self, const acs_replay *replay)
+{
+    contents all = {.used = 0};
+    for (uint32_t at = 0; at < replay->shape->ops; at++)
+        if (acs_replay_has(replay, at))
+            count_op(&all, replay->shape->op[at]);
+    push(self, &all, ACS_METHOD_REPLAY);
 }
 
 void acs_cuda_range_pop(const acs_cuda *self)

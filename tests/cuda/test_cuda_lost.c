@@ -113,12 +113,60 @@ static void loss_that_a_call_finds_ends_what_is_under_way_and_its_waits(void **s
     }
 }
 
+/* A kernel with memory and a call site, which recurs if it is launched in each pass. */
+static acs_op launch_again(acs_context *context, const acs_kernel *kernel)
+{
+    static char memory[8];
+    static const acs_site site = {"again", __FILE__, __LINE__};
+    const acs_segment use = acs_make_segment(ACS_EXTENT_BYTES, ACS_UPDATE, (uintptr_t)memory, sizeof memory, 1, 0);
+    const acs_launch_params launch = {.size = sizeof launch, .kernel = kernel, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                      .uses = {&use, 1, NULL, NULL, 0}, .site = &site};
+    return acs_launch(context, &launch);
+}
+
+/* Kernels of a replay that is held back never run; waits for them say that the device is lost. */
+static void replay_that_is_held_back_is_lost_with_the_device(void **state)
+{
+    (void)state;
+    enum { KERNELS = 8, PASSES = 4 };
+    for (int64_t workers = 0; workers < 2; workers++) {
+        const twin_kernel_spec spec = {.name = "again"};
+        acs_context *context = open_with(workers);
+        acs_statistics s = {.size = sizeof s};
+        acs_error error = {.size = sizeof error};
+        acs_op held[KERNELS - 1];
+        const acs_kernel kernel = {"again", (const void *)twin_kernel(&spec), NULL, ACS_KERNEL_HANDLE, 0};
+        twin_set_strategy(TWIN_EAGER);
+        for (int pass = 0; pass < PASSES; pass++) {
+            assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
+            for (int i = 0; i < KERNELS; i++)
+                assert_true(launch_again(context, &kernel) > 0);
+            assert_int_equal(acs_repeat_end(context), ACS_OK);
+            assert_int_equal(acs_sync(context), ACS_OK);
+        }
+        assert_int_equal(acs_stats(context, &s), ACS_OK);
+        assert_int_equal(s.replayed, (PASSES - 2) * KERNELS);
+        assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
+        for (int i = 0; i < KERNELS - 1; i++)
+            assert_true((held[i] = launch_again(context, &kernel)) > 0);
+        twin_lose_after_calls(CUDA_ERROR_ILLEGAL_ADDRESS, 0);
+        assert_int_equal(launch_new(context), 0);
+        for (int i = 0; i < KERNELS - 1; i++) {
+            assert_int_equal(acs_wait(context, held[i]), ACS_ERR_DEVICE);
+            assert_int_equal(acs_op_error(context, held[i], &error), ACS_ERR_DEVICE);
+        }
+        assert_int_equal(acs_repeat_end(context), ACS_OK);
+        assert_lost_for_good(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launch_that_finds_the_device_lost_tells_the_context),
         cmocka_unit_test(allocation_that_finds_the_device_lost_tells_the_context),
         cmocka_unit_test(loss_that_a_call_finds_ends_what_is_under_way_and_its_waits),
+        cmocka_unit_test(replay_that_is_held_back_is_lost_with_the_device),
     };
     alarm(HANG_SECONDS); /* a wait that does not return */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "gpu/bundle.h"
 #include "nvtx_tool.h"
 #include "gpu_issue_double.h"
+#include "twin.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -181,6 +182,35 @@ static void ranges_name_what_the_gpu_launches(void **state)
     }
 }
 
+/* Kernels that recur are named, too, by the thread that launches their graph. */
+static void ranges_name_the_kernels_of_replays(void **state)
+{
+    (void)state;
+    static const acs_site site = {"motor", __FILE__, __LINE__};
+    const twin_kernel_spec spec = {.name = "motor"};
+    static char memory[8];
+    const acs_segment uses[] = {acs_make_segment(ACS_EXTENT_BYTES, ACS_UPDATE, (uintptr_t)memory, sizeof memory, 1, 0)};
+    acs_options options;
+    acs_context *context = NULL;
+    twin_reset();
+    twin_set_strategy(TWIN_EAGER);
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_CUDA;
+    options.workers = 0; /* no thread builds graphs but this one */
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    const acs_kernel kernel = {"motor", (const void *)twin_kernel(&spec), NULL, ACS_KERNEL_HANDLE, 0};
+    const acs_launch_params launch = {.size = sizeof launch, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                      .uses = {uses, 1, NULL, NULL, 0}, .site = &site};
+    for (int pass = 0; pass < 5; pass++) {
+        for (int i = 0; i < MOTORS; i++)
+            assert_true(acs_launch(context, &launch) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+    }
+    assert_int_equal(acs_close(context), ACS_OK);
+    if (g_seen)
+        assert_string_equal(g_seen->last, "replay: 20 ops: motor x20");
+}
+
 static void one_domain_serves_all_contexts(void **state)
 {
     (void)state;
@@ -219,6 +249,7 @@ int main(int argc, char **argv)
         PROFILER_TEST(auto_leaves_the_gpu_out_where_a_profiler_is_attached),
         PROFILER_TEST(one_domain_serves_all_contexts),
         cmocka_unit_test(ranges_name_what_the_gpu_launches),
+        cmocka_unit_test(ranges_name_the_kernels_of_replays),
     };
     (void)unsetenv("CUDA_INJECTION64_PATH");
     (void)unsetenv("NVTX_INJECTION64_PATH");

@@ -51,13 +51,16 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
     if (!exec)
         return ACS_NOT_READY;
     CUresult result = CUDA_SUCCESS;
+    acs_cuda_range_begin_replay(self, r);
     acs_cuda_exec_begin(exec);
     for (uint32_t word = 0; word * 64 < places && result == CUDA_SUCCESS; word++)
         result = fill(self, exec, r, word);
     const uint64_t before = item->value - ops_before(r, places);
     for (uint32_t at = TUNE_GRAPH_PUBLISH_OPS, p = 0; at < places; at += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = before + ops_before(r, at);
-    return acs_cuda_exec_issue(self, exec, item->slot, item->value, result);
+    const acs_status status = acs_cuda_exec_issue(self, exec, item->slot, item->value, result);
+    acs_cuda_range_end(self);
+    return status;
 }
 
 typedef struct launching {
