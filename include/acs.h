@@ -879,7 +879,8 @@ acs_status acs_mark_repeat(acs_context *context);
  * Kernels of a pass may be held back until it ends, or until the program waits for one of those that they share memory
  * with. So do not compute for long inside a pass. Their numbers (acs_op) may be less than those of ops that were queued
  * before, and may leave gaps. Without effect with several devices, ACS_CHECK, ACS_DOT, ACS_WATCHDOG_S, ACS_SERIAL,
- * ACS_DISABLE, ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose contents move.
+ * ACS_DISABLE, ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose
+ * contents move.
  *
  * Passes are found without these calls, too, unless ACS_REPEATS=named (docs/repeats.md). The first call in a context ends
  * that, since the program knows better.

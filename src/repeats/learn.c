@@ -428,7 +428,7 @@ static bool recurs(const acs_repeat *repeat)
 /* Whether much of the pass was replayed, and not one by one. Then it is worth to learn more. */
 static bool paid(const acs_repeat *repeat)
 {
-    return (uint64_t)repeat->replayed * TUNE_REPEAT_PAID_PART >= repeat->replayed + repeat->missed &&
+    return repeat->replays && (uint64_t)repeat->replayed * TUNE_REPEAT_PAID_PART >= repeat->replayed + repeat->missed &&
            repeat->replayed >= repeat->replays * TUNE_REPEAT_PAID_LEAST;
 }
 

@@ -154,10 +154,11 @@ struct acs_repeat {
     uint32_t replays, replayed; /* sealed so far, and their kernels */
     bool misfits;              /* a strand learns from the pass */
     bool torn_begin, torn_end; /* it begins, or ends, in the middle of fragments */
-    uint64_t rests;            /* how much longer nothing is learnt than was, since too little recurred */
-    uint64_t rest;             /* kernels of the passes from which nothing is learnt yet */
-    uint64_t looked_ops;       /* kernels of the passes since the latest rest, or since one that paid */
-    uint32_t looks;            /* these passes, of those that were learnt from */
+    /* rests, since too little recurred */
+    uint64_t rests;            /* kernels of the latest rest, for each that was looked at before it; 0: there was none */
+    uint64_t rest;             /* kernels until it ends; 0: passes are learnt from */
+    uint32_t looks;            /* passes that did not pay, since it ended */
+    uint64_t looked_ops;       /* their kernels */
     acs_pass_trace trace[2];   /* of this pass and the one before */
     acs_site_reasons *reasons; /* table by call site */
 };
