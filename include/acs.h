@@ -105,8 +105,8 @@ typedef enum acs_status {
 
 /**
  * Number of an op of a context, from 1. 0: the call failed, see acs_last_error(). Numbers follow the program order, but
- * for kernels that recur (docs/repeats.md): these may have numbers less than those of ops before them, and leave gaps.
- * With ACS_REPEATS=named they do so only between acs_repeat_begin and acs_repeat_end.
+ * for kernels that recur between acs_repeat_begin and acs_repeat_end, or with ACS_REPEATS=auto: these may have numbers less
+ * than those of ops before them, and leave gaps.
  */
 typedef uint64_t acs_op;
 
@@ -882,8 +882,8 @@ acs_status acs_mark_repeat(acs_context *context);
  * ACS_DISABLE, ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose
  * contents move.
  *
- * Passes are found without these calls, too, unless ACS_REPEATS=named (docs/repeats.md). The first call in a context ends
- * that, since the program knows better.
+ * With ACS_REPEATS=auto passes are found without these calls (docs/repeats.md). The first call in a context ends that,
+ * since the program knows better.
  *
  * Takes a lock of the context. Neither waits nor queues anything, but for what automatic passes hold back.
  * @param context  NULL: the default context, opened if need be.
