@@ -197,6 +197,7 @@ static void ranges_name_the_kernels_of_replays(void **state)
     assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
     options.backend = ACS_BACKEND_CUDA;
     options.workers = 0; /* no thread builds graphs but this one */
+    options.repeats = ACS_REPEATS_AUTO;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     const acs_kernel kernel = {"motor", (const void *)twin_kernel(&spec), NULL, ACS_KERNEL_HANDLE, 0};
     const acs_launch_params launch = {.size = sizeof launch, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1},
