@@ -958,7 +958,8 @@ typedef struct acs_statistics {
     /**
      * Longest chain of dependent ops, ended ones included: the critical path, in ops. Exact with ACS_STATS=1, as long
      * as the index of segments takes less than 64 MiB. Else a lower bound: a dependency on an op that has ended counts
-     * where a later op names the same segment, but not always where segments only overlap.
+     * where a later op names the same segment, but not always where segments only overlap. Where kernels recur in passes
+     * it may be too small or too large (docs/repeats.md).
      */
     uint64_t levels;
     uint64_t slots_used;       /**< most slots open to new ops at once, of those that ACS_STREAMS allows */

@@ -306,11 +306,13 @@ bool acs_footprints_find(acs_repeat *repeat, acs_known *const *list)
     uint32_t *segments = calloc(repeat->strand_count, sizeof *segments);
     bool found = segments != NULL;
     for (uint32_t i = 0; found && i < repeat->known_count; i++)
-        segments[list[i]->strand] += list[i]->op->segment_count;
+        if (list[i]->strand != ACS_STRAND_NONE)
+            segments[list[i]->strand] += list[i]->op->segment_count;
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
         found = grow(&repeat->strands[s], segments[s]);
     for (uint32_t i = 0; found && i < repeat->known_count; i++)
-        append(&repeat->strands[list[i]->strand], list[i]->op);
+        if (list[i]->strand != ACS_STRAND_NONE)
+            append(&repeat->strands[list[i]->strand], list[i]->op);
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
         end(&repeat->strands[s]);
     free(segments);

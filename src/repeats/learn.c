@@ -16,7 +16,7 @@
 
 static void strands_free(acs_repeat *repeat)
 {
-    for (uint32_t s = 0; s < repeat->strand_count; s++)
+    for (uint32_t s = 0; repeat->strands && s < repeat->strand_count; s++)
         free(repeat->strands[s].segments);
     free(repeat->strands);
     repeat->strands = NULL;
@@ -81,17 +81,32 @@ static void number_one(acs_repeat *repeat, acs_known *const *list)
         list[i]->strand = 0;
 }
 
-/* `one`: all ops are one strand. */
-static bool make_strands(acs_repeat *repeat, bool one)
+/* Which strands the known ops have. */
+typedef enum numbering {
+    NUMBERS_FOUND, /* by the memory that they share */
+    NUMBERS_ONE,   /* all the same */
+    NUMBERS_KEPT   /* those that they have; some may have none */
+} numbering;
+
+static bool number(acs_repeat *repeat, acs_known *const *list, numbering how)
+{
+    if (how == NUMBERS_ONE)
+        number_one(repeat, list);
+    if (how != NUMBERS_KEPT)
+        repeat->strands_ops = acs_repeat_trace(repeat, repeat->passes)->count;
+    return how != NUMBERS_FOUND || number_strands(repeat, list);
+}
+
+/* Make the strands, with footprints of the known ops. False: no memory; there are none then. */
+static bool make_strands(acs_repeat *repeat, numbering how)
 {
     acs_known **list = list_known(repeat);
+    const uint32_t count = repeat->strand_count;
     if (!list)
         return false;
     strands_free(repeat);
-    repeat->strands_ops = acs_repeat_trace(repeat, repeat->passes)->count;
-    if (one)
-        number_one(repeat, list);
-    bool found = one || number_strands(repeat, list);
+    repeat->strand_count = count;
+    bool found = number(repeat, list, how);
     repeat->strands = found ? calloc(repeat->strand_count, sizeof *repeat->strands) : NULL;
     found = repeat->strands != NULL;
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
@@ -111,9 +126,14 @@ static bool make_strands(acs_repeat *repeat, bool one)
  * Ops of a strand of which the window sees all memory would wait for the replays of all others, so it is the only one
  * then (RPT-4).
  */
+static bool renew_strands(acs_repeat *repeat, numbering how)
+{
+    return make_strands(repeat, how) && (!repeat->wide || repeat->strand_count == 1 || make_strands(repeat, NUMBERS_ONE));
+}
+
 static bool find_strands(acs_repeat *repeat)
 {
-    return make_strands(repeat, false) && (!repeat->wide || repeat->strand_count == 1 || make_strands(repeat, true));
+    return renew_strands(repeat, NUMBERS_FOUND);
 }
 
 /* Give a new op the only strand that it conflicts with. False: there is none, or several, or no memory. */
@@ -392,20 +412,22 @@ static void drop_strands(acs_repeat *repeat)
     strands_free(repeat);
 }
 
-/* Forget ops that no piece has, and that no pass had from this one on; with `pieces` all pieces, too. */
-static void forget(acs_repeat *repeat, bool pieces, uint64_t pass)
+/* Forget ops that no piece has and that this pass did not have; with `latest` those, too. With `pieces` all pieces. */
+static void forget(acs_repeat *repeat, bool pieces, bool latest)
 {
     if (pieces) {
         drop_pieces(repeat);
         acs_pieces_sweep(repeat);
     }
-    if (!acs_known_drop(repeat, pass, false))
+    if (!acs_known_drop(repeat, repeat->passes + latest, false))
         return;
-    repeat->trace[0].count = repeat->trace[1].count = 0;
+    acs_repeat_trace(repeat, repeat->passes - 1)->count = 0;
+    if (latest)
+        acs_repeat_trace(repeat, repeat->passes)->count = 0;
     if (!repeat->pieces)
         drop_strands(repeat); /* found anew when something is learnt */
     else
-        (void)find_strands(repeat); /* without memory: when an op needs a strand */
+        (void)renew_strands(repeat, NUMBERS_KEPT); /* without memory: when something is learnt */
 }
 
 void acs_repeat_pass_begin(acs_repeat *repeat)
@@ -419,16 +441,22 @@ void acs_repeat_pass_begin(acs_repeat *repeat)
         repeat->strands[s].traced = 0;
 }
 
+/* Kernels of the pass. */
+static uint32_t kernels(const acs_repeat *repeat)
+{
+    return repeat->replayed + repeat->missed;
+}
+
 /* Whether much of the pass came before. Else there is hardly anything to learn. */
 static bool recurs(const acs_repeat *repeat)
 {
-    return (uint64_t)(repeat->replayed + repeat->again) * TUNE_REPEAT_PAID_PART >= repeat->replayed + repeat->missed;
+    return (uint64_t)(repeat->replayed + repeat->again) * TUNE_REPEAT_PAID_PART >= kernels(repeat);
 }
 
 /* Whether much of the pass was replayed, and not one by one. Then it is worth to learn more. */
 static bool paid(const acs_repeat *repeat)
 {
-    return repeat->replays && (uint64_t)repeat->replayed * TUNE_REPEAT_PAID_PART >= repeat->replayed + repeat->missed &&
+    return repeat->replays && (uint64_t)repeat->replayed * TUNE_REPEAT_PAID_PART >= kernels(repeat) &&
            repeat->replayed >= repeat->replays * TUNE_REPEAT_PAID_LEAST;
 }
 
@@ -442,13 +470,13 @@ static void rest(acs_repeat *repeat)
     repeat->rests = longer > TUNE_REPEAT_RESTS_MOST ? TUNE_REPEAT_RESTS_MOST : longer;
     repeat->rest = repeat->rests * repeat->looked_ops;
     if (repeat->replayed < repeat->replays * TUNE_REPEAT_PAID_LEAST)
-        forget(repeat, true, repeat->passes + 1);
+        forget(repeat, true, true);
 }
 
 /* The pass did not pay. It is not the first that is judged, since what one teaches is seen in those behind it. */
-static void judge(acs_repeat *repeat, uint64_t ops)
+static void judge(acs_repeat *repeat)
 {
-    repeat->looked_ops += ops;
+    repeat->looked_ops += kernels(repeat);
     if (++repeat->looks < TUNE_REPEAT_TRIES)
         return;
     rest(repeat);
@@ -459,29 +487,27 @@ static void judge(acs_repeat *repeat, uint64_t ops)
 /* Whether there are too many ops, or by far more than a pass has: those of past passes do not come again. */
 static bool is_crowded(const acs_repeat *repeat)
 {
-    const uint32_t ops = repeat->replayed + repeat->missed;
     return repeat->known_count == TUNE_REPEAT_OPS || repeat->place_count >= TUNE_REPEAT_PLACES ||
-           repeat->known_count > TUNE_REPEAT_KNOWN * ops + TUNE_REPEAT_KNOWN_LEAST;
+           repeat->known_count > TUNE_REPEAT_KNOWN * kernels(repeat) + TUNE_REPEAT_KNOWN_LEAST;
 }
 
 void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 {
-    const uint64_t ops = repeat->replayed + repeat->missed;
     const bool pays = paid(repeat);
     if (pays)
         repeat->rests = repeat->rest = repeat->looks = repeat->looked_ops = 0;
     if (!acs_repeat_learns(repeat)) {
-        repeat->rest -= ops < repeat->rest ? ops : repeat->rest;
+        repeat->rest -= kernels(repeat) < repeat->rest ? kernels(repeat) : repeat->rest;
     } else if (repeat->missed || repeat->misfits) {
         if (recurs(repeat))
             learn(repeat, most);
         if (!pays)
-            judge(repeat, ops);
+            judge(repeat);
     }
-    repeat->passes++;
     acs_pieces_sweep(repeat);
     if (is_crowded(repeat))
-        forget(repeat, repeat->place_count >= TUNE_REPEAT_PLACES, repeat->passes - 1);
+        forget(repeat, repeat->place_count >= TUNE_REPEAT_PLACES, false);
+    repeat->passes++;
 }
 
 void acs_repeat_destroy(acs_repeat *repeat)

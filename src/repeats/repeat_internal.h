@@ -227,7 +227,7 @@ bool acs_known_drop(acs_repeat *repeat, uint64_t pass, bool all);
 bool acs_strands_find(acs_known *const *ops, uint32_t count, uint32_t *strands);
 
 /* footprints.c */
-/* Find the footprints of new strands from their ops, which are all known ops. False: no memory. */
+/* Find the footprints of new strands from the known ops, of which some may have no strand. False: no memory. */
 bool acs_footprints_find(acs_repeat *repeat, acs_known *const *ops);
 /* Find the ranges by which the window sees the strands. False: no memory. */
 bool acs_footprints_find_ranges(acs_repeat *repeat);

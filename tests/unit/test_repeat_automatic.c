@@ -323,6 +323,26 @@ static void what_never_waits_recurs_soon(void **state)
     assert_true(stats(context).replayed >= 2 * OPS);
 }
 
+/* Kernels beside those that recur are new in each pass. Once they are forgotten, strands are as before. */
+static void forgetting_keeps_strands_apart(void **state)
+{
+    (void)state;
+    acs_context *context = open_automatic(0); /* a worker would seal replays */
+    uint64_t bytes = 0, most = 0;
+    for (uint32_t p = 0; p < 40; p++) {
+        const acs_statistics before = stats(context);
+        launch_all(context, p);
+        for (uint32_t i = 0; i < OPS; i++)
+            assert_true(launch_rows(context, (unsigned char *)&g_cells[OPS], ++bytes, 1, ACS_UPDATE) > 0);
+        assert_right(context);
+        const uint64_t replays = stats(context).replays - before.replays;
+        most = p > 8 && replays > most ? replays : most;
+    }
+    assert_true(context->repeats->table->known_count < 40 * OPS);
+    assert_true(most <= COLUMNS);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* The first call of acs_repeat_begin ends it: the program names what recurs. */
 static void a_named_pass_stops_it(void **state)
 {
@@ -460,6 +480,7 @@ int main(void)
         cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_never_waits_recurs_soon, open_one, close_quietly),
+        cmocka_unit_test(forgetting_keeps_strands_apart),
         cmocka_unit_test_setup_teardown(what_hardly_recurs_rests, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_named_pass_stops_it, open_one, close_quietly),
         cmocka_unit_test(an_idle_worker_seals),
