@@ -105,8 +105,8 @@ typedef enum acs_status {
 
 /**
  * Number of an op of a context, from 1. 0: the call failed, see acs_last_error(). Numbers follow the program order, but
- * for kernels that recur between acs_repeat_begin and acs_repeat_end, or with ACS_REPEATS=auto: these may have numbers less
- * than those of ops before them, and leave gaps.
+ * for kernels that recur (docs/repeats.md): these may have numbers less than those of ops before them, and leave gaps.
+ * With ACS_REPEATS=named they do so only between acs_repeat_begin and acs_repeat_end.
  */
 typedef uint64_t acs_op;
 
@@ -882,8 +882,8 @@ acs_status acs_mark_repeat(acs_context *context);
  * ACS_DISABLE, ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose
  * contents move.
  *
- * With ACS_REPEATS=auto passes are found without these calls (docs/repeats.md). The first call in a context ends that,
- * since the program knows better.
+ * Passes are found without these calls, too, unless ACS_REPEATS=named (docs/repeats.md). The first call in a context ends
+ * that, since the program knows better.
  *
  * Takes a lock of the context. Neither waits nor queues anything, but for what automatic passes hold back.
  * @param context  NULL: the default context, opened if need be.
@@ -958,8 +958,8 @@ typedef struct acs_statistics {
     /**
      * Longest chain of dependent ops, ended ones included: the critical path, in ops. Exact with ACS_STATS=1, as long
      * as the index of segments takes less than 64 MiB. Else a lower bound: a dependency on an op that has ended counts
-     * where a later op names the same segment, but not always where segments only overlap. Where kernels recur in passes
-     * it may be too small or too large (docs/repeats.md).
+     * where a later op names the same segment, but not always where segments only overlap. Where kernels are replayed it
+     * may be too large with ACS_STATS=1, and too small without (docs/repeats.md).
      */
     uint64_t levels;
     uint64_t slots_used;       /**< most slots open to new ops at once, of those that ACS_STREAMS allows */

@@ -10,9 +10,9 @@ static void four_streams(acs_options &o)
     o.streams = 4;
 }
 
-static void automatic_repeats(acs_options &o)
+static void named_repeats(acs_options &o)
 {
-    o.repeats = ACS_REPEATS_AUTO;
+    o.repeats = ACS_REPEATS_NAMED;
 }
 
 const std::vector<variant> &all_variants()
@@ -47,8 +47,8 @@ const std::vector<variant> &all_variants()
          [](const setup &s) { return make_acs_driver(s, four_streams); }},
         {"acs-repeat", "ACS, and each step is a pass of a repeat (acs_repeat_begin)", true, false,
          [](const setup &s) { return make_acs_driver(s, nullptr, true); }},
-        {"acs-auto", "ACS, which finds what recurs by itself (ACS_REPEATS=auto)", true, false,
-         [](const setup &s) { return make_acs_driver(s, automatic_repeats); }},
+        {"acs-named", "ACS, which replays only what the program names, here nothing (ACS_REPEATS=named)", true, false,
+         [](const setup &s) { return make_acs_driver(s, named_repeats); }},
     };
     return table;
 }

@@ -19,16 +19,23 @@ struct mode {
     bool repeat = false; /* each run is a pass of a repeat */
 };
 
+/* One issue method for what it fits: no replays of what recurs, which go by cached graphs. */
+void only(acs_options &o, int method)
+{
+    o.issue = method;
+    o.repeats = ACS_REPEATS_NAMED;
+}
+
 const mode modes[] = {
     {"acs", "ACS with its default options", [](acs_options &) {}},
     {"acs-s4", "ACS, 4 streams", [](acs_options &o) { o.streams = 4; }},
     {"acs-launch", "ACS, a launch for each kernel (ACS_ISSUE=launch)",
      [](acs_options &o) { o.issue = ACS_ISSUE_LAUNCH; }},
     {"acs-replay", "ACS, kept graphs of what was seen before (ACS_ISSUE=replay)",
-     [](acs_options &o) { o.issue = ACS_ISSUE_REPLAY; }},
-    {"acs-layers", "ACS, kept graphs of layers (ACS_ISSUE=layers)", [](acs_options &o) { o.issue = ACS_ISSUE_LAYERS; }},
+     [](acs_options &o) { only(o, ACS_ISSUE_REPLAY); }},
+    {"acs-layers", "ACS, kept graphs of layers (ACS_ISSUE=layers)", [](acs_options &o) { only(o, ACS_ISSUE_LAYERS); }},
     {"acs-gpu", "ACS, finished kernels launch what they release (ACS_ISSUE=gpu)",
-     [](acs_options &o) { o.issue = ACS_ISSUE_GPU; }},
+     [](acs_options &o) { only(o, ACS_ISSUE_GPU); }},
     {"acs-inline", "ACS without threads of its own: the program's thread issues while it waits",
      [](acs_options &o) { o.workers = 0; }},
     {"acs-host", "ACS, an op is issued when its upstream ops have retired (ACS_WAIT=host)",
@@ -36,8 +43,8 @@ const mode modes[] = {
     {"acs-e4", "ACS, 4 threads that run kernels", [](acs_options &o) { o.executors = 4; }, false},
     {"acs-first", "ACS in a context that was opened for this run and has learnt nothing", [](acs_options &) {}, true, true},
     {"acs-repeat", "ACS, and each run is a pass of a repeat (acs_repeat_begin)", [](acs_options &) {}, true, false, true},
-    {"acs-auto", "ACS, which finds what recurs by itself (ACS_REPEATS=auto)",
-     [](acs_options &o) { o.repeats = ACS_REPEATS_AUTO; }},
+    {"acs-named", "ACS, which replays only what the program names, here nothing (ACS_REPEATS=named)",
+     [](acs_options &o) { o.repeats = ACS_REPEATS_NAMED; }},
     {"acs-off", "ACS switched off (ACS_DISABLE=1): one stream, program order", [](acs_options &o) { o.disable = 1; }},
 };
 

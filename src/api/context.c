@@ -93,6 +93,7 @@ static acs_status open_core(acs_context *context)
         .records = context->records,
         .user = context,
         .failures_only = !o->stats && context->backend->devices == 1,
+        .depths = o->stats != 0,
         .on_end = on_end,
         .on_fault = on_fault,
         .on_check = on_check,

@@ -128,6 +128,7 @@ typedef struct acs_core_config {
     acs_record_pool *records;
     void *user;
     bool failures_only; /* on_end is called for failed and skipped ops only */
+    bool depths;        /* count the longest chains in replays */
     void (*on_end)(void *user, const acs_end *end);
     void (*on_fault)(void *user, const acs_error *error);         /* the device is lost; called once */
     /* ACS_CHECK: two ops conflict and are not ordered */

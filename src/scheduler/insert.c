@@ -77,6 +77,8 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
             acs_core_count_spans_locked(core, op->u.replay.span - 1);
         const bool first = core->window.live == 0;
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
+        if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY) && op->u.replay.replay)
+            acs_depend_deepen(&core->window, entry, op->u.replay.depth);
         if (core->batcher)
             core->batcher->inserted(core, entry, first);
         if (core->slots.devices > 1)
@@ -304,6 +306,14 @@ static void count_method(acs_core *core, const acs_entry *entry, acs_issue_metho
         c->launched_few++;
 }
 
+/* The program asked for an op of this kind, and it was issued as a kernel. */
+static void count_became_kernel(acs_core *core, acs_op_kind asked)
+{
+    core->counters.kinds[asked]++;
+    core->counters.copies_as_kernels += asked != ACS_KIND_CALL;
+    core->counters.calls_as_kernels += asked == ACS_KIND_CALL;
+}
+
 static void book_replay(acs_core *core, const acs_entry *entry)
 {
     const acs_replay *replay = entry->op->u.replay.replay;
@@ -311,24 +321,22 @@ static void book_replay(acs_core *core, const acs_entry *entry)
     acs_core_counters *c = &core->counters;
     c->replays++;
     for (uint32_t word = 0; word < ACS_REPLAY_WORDS; word++) {
-        const uint64_t kernels = (uint64_t)__builtin_popcountll(replay->on[word] & ~shape->copies[word]);
+        const uint64_t kernels = (uint64_t)__builtin_popcountll(replay->on[word] & ~shape->became_kernel[word]);
         c->replayed += (uint64_t)__builtin_popcountll(replay->on[word]);
         c->kinds[ACS_KIND_KERNEL] += kernels;
         c->methods[ACS_METHOD_REPLAY] += kernels;
-        for (uint64_t left = replay->on[word] & shape->copies[word]; left; left &= left - 1) {
-            c->kinds[shape->op[word * 64 + (uint32_t)__builtin_ctzll(left)]->asked]++;
-            c->copies_as_kernels++;
-        }
+        for (uint64_t left = replay->on[word] & shape->became_kernel[word]; left; left &= left - 1)
+            count_became_kernel(core, shape->op[word * 64 + (uint32_t)__builtin_ctzll(left)]->asked);
     }
     acs_core_replay_booked_locked(core, entry);
 }
 
 static void book_issued(acs_core *core, acs_entry *entry, acs_issue_method method)
 {
-    core->counters.kinds[entry->asked]++;
-    const bool became_kernel = entry->asked != entry->kind, was_call = entry->asked == ACS_KIND_CALL;
-    core->counters.copies_as_kernels += became_kernel && !was_call;
-    core->counters.calls_as_kernels += became_kernel && was_call;
+    if (ACS_UNLIKELY(entry->asked != entry->kind))
+        count_became_kernel(core, entry->asked);
+    else
+        core->counters.kinds[entry->asked]++;
     if (entry->asked == ACS_KIND_KERNEL)
         count_method(core, entry, method);
     if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))

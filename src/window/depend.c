@@ -489,6 +489,25 @@ void acs_depend_insert(acs_window *w, acs_entry *entry)
     unpin(&found);
 }
 
+void acs_depend_deepen(acs_window *w, acs_entry *entry, uint32_t depth)
+{
+    ACS_ASSERT(depth > 0);
+    if (depth == 1)
+        return;
+    const acs_record *op = entry->op;
+    entry->level += depth - 1;
+    for (uint32_t i = 0; i < op->segment_count; i++) {
+        acs_region *region = acs_regions_known(w->regions, &op->segments[i]);
+        if (region && acs_ref_entry(w, region->writer) == entry)
+            region->level_write = entry->level;
+        else if (region && !writes(op->segments[i].access) && region->level_read < entry->level)
+            region->level_read = entry->level;
+    }
+    if (acs_ref_entry(w, w->all_writer) == entry)
+        w->level_all = entry->level;
+    acs_window_count_level(w, entry);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- reuse */
 
 /*

@@ -131,6 +131,7 @@ typedef struct acs_record {
         } callback;
         struct {
             struct acs_replay *replay; /* owned by its repeat; NULL: not sealed yet. Guarded by the core's lock */
+            uint32_t depth;            /* longest chain of its ops, where such are counted, else 1; as `replay` */
             uint32_t span;             /* numbers that it takes, from `seq` on; ops that are left out have some of them */
         } replay;
         struct {

@@ -43,7 +43,7 @@ static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
         if (!add_edges(shape, ops, at, before))
             return false;
         shape->arg_at[at + 1] = shape->arg_at[at] + ((ops[at]->arg_bytes_used + 15) & ~(uint32_t)15);
-        shape->copies[at / 64] |= (uint64_t)(ops[at]->asked != ACS_KIND_KERNEL) << at % 64;
+        shape->became_kernel[at / 64] |= (uint64_t)(ops[at]->asked != ACS_KIND_KERNEL) << at % 64;
     }
     return true;
 }
@@ -157,6 +157,20 @@ acs_op acs_replay_cause(const acs_replay *r, uint32_t at)
 }
 
 /* ----------------------------------------------------------------------------------------------------------- issue */
+
+uint32_t acs_replay_depth(const acs_replay *r)
+{
+    uint32_t depth[ACS_REPLAY_OPS], most = 0;
+    for (uint32_t at = 0; at < r->shape->ops; at++) {
+        depth[at] = 0;
+        for (uint32_t e = r->shape->first_edge[at]; e < r->shape->first_edge[at + 1]; e++)
+            if (depth[at] < depth[r->shape->edges[e]])
+                depth[at] = depth[r->shape->edges[e]];
+        depth[at] += acs_replay_has(r, at);
+        most = depth[at] > most ? depth[at] : most;
+    }
+    return most;
+}
 
 /* An op, and the ops that it follows directly, as bits: those on the way that are left out pass theirs on. */
 typedef struct followed {

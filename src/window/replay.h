@@ -28,7 +28,7 @@ typedef struct acs_replay_shape {
     uint16_t *edges;        /* places that an op follows: all before it, none implied, greatest first */
     const acs_record *const *op; /* by place; with the arguments and grid of replays in which they do not differ */
     uint32_t *arg_at;       /* by place, and one more: where a replay's own arguments lie, aligned to 16 bytes */
-    uint64_t copies[ACS_REPLAY_WORDS]; /* by place: the program called a copy or a fill */
+    uint64_t became_kernel[ACS_REPLAY_WORDS]; /* by place: the program called a copy, a fill or a repeatable function */
 } acs_replay_shape;
 
 /* An op that did not run. */
@@ -112,6 +112,9 @@ static inline acs_op acs_replay_add(acs_replay *r, uint32_t at, bool differs)
 }
 /* Add the op that another replay has at `from_at`. */
 void acs_replay_add_from(acs_replay *r, uint32_t at, const acs_replay *from, uint32_t from_at);
+
+/* Length of the longest chain of dependent ops in it. */
+uint32_t acs_replay_depth(const acs_replay *r);
 
 /* An op does not run: take it out. */
 void acs_replay_take_out(acs_replay *r, const acs_replay_end *end);

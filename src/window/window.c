@@ -535,6 +535,18 @@ void acs_window_free(acs_window *w, acs_entry *entry)
 
 /* ----------------------------------------------------------------------------------------------------------- insert */
 
+void acs_window_count_level(acs_window *w, const acs_entry *entry)
+{
+    if (entry->observer)
+        return;
+    if (w->counters.levels < entry->level)
+        w->counters.levels = entry->level;
+    if (entry->touches && w->level_touched < entry->level)
+        w->level_touched = entry->level;
+    if (entry->writes && w->level_written < entry->level)
+        w->level_written = entry->level;
+}
+
 void acs_window_inserted(acs_window *w, acs_entry *entry)
 {
     order_append(w, entry);
@@ -542,12 +554,7 @@ void acs_window_inserted(acs_window *w, acs_entry *entry)
     w->counters.inserted++;
     if (w->counters.window_high < w->live)
         w->counters.window_high = w->live;
-    if (!entry->observer && w->counters.levels < entry->level)
-        w->counters.levels = entry->level;
-    if (!entry->observer && entry->touches && w->level_touched < entry->level)
-        w->level_touched = entry->level;
-    if (!entry->observer && entry->writes && w->level_written < entry->level)
-        w->level_written = entry->level;
+    acs_window_count_level(w, entry);
     if (entry->pending == 0)
         settle_one(w, entry);
     settle(w);

@@ -347,7 +347,15 @@ static inline bool acs_window_has_poison(const acs_window *w)
 acs_op acs_depend_cause(acs_window *window, const acs_record *op);
 void acs_depend_poison(acs_window *window, const acs_record *op, acs_op failed_by);
 
+/*
+ * A replay turns out to be a chain of so many ops, not of one. Called before an op that depends on it is inserted.
+ */
+void acs_depend_deepen(acs_window *window, acs_entry *entry, uint32_t depth);
+
 /* Between window.c, depend.c and poison.c. */
+
+/* Count the entry's level. */
+void acs_window_count_level(acs_window *window, const acs_entry *entry);
 
 /* Find the upstream ops of an entry, and register its segments for later ops. */
 void acs_depend_insert(acs_window *window, acs_entry *entry);

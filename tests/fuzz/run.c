@@ -46,7 +46,7 @@ static acs_status open_by_environment(const fuzz_open *open, acs_context **conte
 {
     static const char *const names[] = {"ACS_BACKEND", "ACS_WINDOW", "ACS_FIFO", "ACS_STREAMS", "ACS_WORKERS", "ACS_BATCH",
                                         "ACS_SERIAL", "ACS_DISABLE", "ACS_SEED", "ACS_FAULTS", "ACS_SPIN_US",
-                                        "ACS_EXECUTORS", "ACS_WAIT", "ACS_CHECK", "ACS_POOL"};
+                                        "ACS_EXECUTORS", "ACS_WAIT", "ACS_CHECK", "ACS_POOL", "ACS_REPEATS"};
     static const char *const bad[] = {"", "1x", "-1", " 1", "9999999999999999999999", "none", "GPU", "1 "};
     const acs_options *o = &open->options;
     const int64_t numbers[] = {0, o->window, o->fifo, o->streams, o->workers, o->batch, o->serial, o->disable, o->seed,
@@ -57,6 +57,7 @@ static acs_status open_by_environment(const fuzz_open *open, acs_context **conte
     setenv("ACS_WAIT", g_choices[0][o->wait], 1);
     setenv("ACS_CHECK", g_choices[1][o->check], 1);
     setenv("ACS_POOL", o->pool == ACS_POOL_OFF ? "off" : "on", 1);
+    setenv("ACS_REPEATS", o->repeats == ACS_REPEATS_AUTO ? "auto" : "named", 1);
     if (open->wrong)
         setenv(names[(uint64_t)o->seed % (sizeof names / sizeof *names)], bad[open->wrong - 1], 1);
     acs_status status = acs_open(NULL, context);

@@ -116,16 +116,18 @@ model_mutant(default_opened_twice default_open api/default
     "    acs_registry_lock_default();\n")
 
 model_mutant(sealed_replay_not_let_go replay_sealed scheduler/replays
-    "    if (entry)\n        acs_window_let_go(&core->window, entry);\n"
-    "    (void)entry;\n")
+    "        acs_window_let_go(&core->window, entry);\n"
+    "")
 
 model_mutant(sealed_without_the_lock replay_sealed scheduler/replays
 [==[
     acs_lock_acquire(&core->lock);
     record->u.replay.replay = replay;
+    record->u.replay.depth = depth;
     core->counters.unused += record->u.replay.span - replay->count;
 ]==] [==[
     record->u.replay.replay = replay;
+    record->u.replay.depth = depth;
     acs_lock_acquire(&core->lock);
     core->counters.unused += record->u.replay.span - replay->count;
 ]==])

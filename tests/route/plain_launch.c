@@ -4,7 +4,8 @@
  * route is the same each time; what runs only once in a context (the first use of a kernel) is done before.
  *
  *   plain_launch launch   ACS_ISSUE=launch: one kernel, and a wait for it
- *   plain_launch bundles  the default: 256 kernels in 8 chains and their sum, again and again, then a wait
+ *   plain_launch bundles  ACS_REPEATS=named: 256 kernels in 8 chains and their sum, again and again, then a wait
+ *   plain_launch repeats  the same with the default options: the library finds that the kernels recur, and replays them
  *   plain_launch locks    with a worker: how many locks the caller takes in a launch into an idle context, and in its wait:
  *                         the median of many rounds, since a worker that looks at the same time changes single ones.
  *                         Third figure: 0 if the launch was issued when the call returned, 1 if it was left to a worker
@@ -102,7 +103,7 @@ static void count_locks(acs_op (*queue)(void))
     printf("locks %u %u %u\n", launch[LOCK_ROUNDS / 2], wait[LOCK_ROUNDS / 2], late[LOCK_ROUNDS / 2]);
 }
 
-static void open_context(int32_t issue, int64_t workers)
+static void open_context(int32_t issue, int32_t repeats, int64_t workers)
 {
     static const uint32_t sizes[] = {8, 8};
     static const char symbol;
@@ -116,6 +117,7 @@ static void open_context(int32_t issue, int64_t workers)
     options.backend = ACS_BACKEND_CUDA;
     options.workers = workers;
     options.issue = issue;
+    options.repeats = repeats;
     check(acs_open(&options, &g_context) == ACS_OK, "acs_open");
     void *memory = NULL;
     check(!g_bad && acs_malloc(g_context, 4096, ACS_MEMORY_DEVICE, &memory) == ACS_OK, "acs_malloc");
@@ -137,16 +139,16 @@ int main(int argc, char **argv)
 {
     const char *mode = argc == 2 ? argv[1] : "";
     const bool fill = strcmp(mode, "fill") == 0, locks = fill || strcmp(mode, "locks") == 0;
-    const bool bundles = strcmp(mode, "bundles") == 0;
-    if (!locks && !bundles && strcmp(mode, "launch") != 0) {
-        fprintf(stderr, "usage: plain_launch launch|bundles|locks|fill\n");
+    const bool repeats = strcmp(mode, "repeats") == 0, chains = repeats || strcmp(mode, "bundles") == 0;
+    if (!locks && !chains && strcmp(mode, "launch") != 0) {
+        fprintf(stderr, "usage: plain_launch launch|bundles|repeats|locks|fill\n");
         return 2;
     }
-    open_context(bundles || fill ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH, locks);
+    open_context(chains || fill ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH, repeats ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED, locks);
     if (locks)
         count_locks(fill ? fill_one : launch_one);
     else
-        record(bundles ? run_chains : run_one);
+        record(chains ? run_chains : run_one);
     check(acs_close(g_context) == ACS_OK, "acs_close");
     return g_bad;
 }

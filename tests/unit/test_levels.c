@@ -20,6 +20,19 @@ static char g_bytes[BYTES];
 static footprint g_prints[OPS];
 static uint64_t g_random;
 
+static void queue_touch(acs_context *context, char *byte, acs_access access)
+{
+    const acs_segment segment = acs_make_segment(ACS_EXTENT_BYTES, access, (uint64_t)(uintptr_t)byte, 1, 1, 0);
+    const acs_uses uses = {.segments = &segment, .count = 1};
+    assert_true(ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_NO_ARGS, uses) > 0);
+}
+
+/* The op of a chain with this number. */
+static void queue_step(acs_context *context, char *byte, int number)
+{
+    assert_true(ACS_LAUNCH_ON(context, &g_nothing, 1 + number, 1, 0, ACS_NO_ARGS, ACS_USES(ACS_INOUT(byte, 1))) > 0);
+}
+
 static uint32_t below(uint32_t bound)
 {
     acs_random random = {g_random};
@@ -113,6 +126,7 @@ static void run_random(int backend, uint32_t wait_every)
     assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
     options.backend = backend;
     options.stats = 1;
+    options.repeats = ACS_REPEATS_NAMED; /* a replay counts as one op that touches what any of its strand does */
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     memset(g_prints, 0, sizeof g_prints);
     for (uint32_t op = 0; op < OPS; op++) {
@@ -153,6 +167,7 @@ static void parts_that_ended_count_for_the_whole(void **state)
     assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
     options.backend = ACS_BACKEND_SIM;
     options.stats = 1;
+    options.repeats = ACS_REPEATS_NAMED;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     for (int step = 0; step < STEPS; step++)
         for (int part = 0; part < PARTS; part++) {
@@ -168,11 +183,81 @@ static void parts_that_ended_count_for_the_whole(void **state)
     assert_says(text, "(longest chain 12)");
 }
 
+/*
+ * Passes of a named repeat, of which later ones are replays: two chains of different lengths, and ops beside them. Behind
+ * them comes an op that is in no pass.
+ */
+static void replays_count_as_the_chains_that_they_are(void **state)
+{
+    (void)state;
+    enum { LONG = 7, SHORT = 3, BESIDE = 5, PASSES = 6 };
+    static char chains[2], beside[BESIDE];
+    acs_options options;
+    acs_context *context = NULL;
+    acs_statistics s = {.size = sizeof s};
+    char text[8192];
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_SIM;
+    options.stats = 1;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int pass = 0; pass < PASSES; pass++) {
+        assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
+        for (int op = 0; op < LONG; op++) {
+            queue_touch(context, &chains[0], ACS_UPDATE);
+            if (op < SHORT)
+                queue_touch(context, &chains[1], ACS_UPDATE);
+            if (op < BESIDE)
+                queue_touch(context, &beside[op], ACS_WRITE);
+        }
+        assert_int_equal(acs_repeat_end(context), ACS_OK);
+    }
+    queue_touch(context, &chains[0], ACS_READ);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(acs_stats(context, &s), ACS_OK);
+    assert_true(s.replayed >= (PASSES - 3) * (LONG + SHORT + BESIDE));
+    assert_int_equal(s.levels, PASSES * LONG + 1);
+    close_and_read(context, text, sizeof text);
+}
+
+/* Two ops of a piece that is left out in part: the second passes on the length of what is before it. */
+static void ops_left_out_are_no_links(void **state)
+{
+    (void)state;
+    enum { OPS_OF_PASS = 6, PASSES = 8 };
+    static char chain;
+    acs_options options;
+    acs_context *context = NULL;
+    acs_statistics s = {.size = sizeof s};
+    char text[8192];
+    uint64_t expected = 0;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_SIM;
+    options.stats = 1;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int pass = 0; pass < PASSES; pass++) {
+        assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
+        for (int op = 0; op < OPS_OF_PASS; op++) {
+            if (pass == PASSES - 1 && (op == 2 || op == 3))
+                continue;
+            expected++;
+            queue_step(context, &chain, op);
+        }
+        assert_int_equal(acs_repeat_end(context), ACS_OK);
+    }
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(acs_stats(context, &s), ACS_OK);
+    assert_true(s.replayed >= (PASSES - 3) * OPS_OF_PASS - 2);
+    assert_int_equal(s.levels, expected);
+    close_and_read(context, text, sizeof text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_longest_chain_is_that_of_the_conflicts),
         cmocka_unit_test(parts_that_ended_count_for_the_whole),
+        cmocka_unit_test(replays_count_as_the_chains_that_they_are),
+        cmocka_unit_test(ops_left_out_are_no_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

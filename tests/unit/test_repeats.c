@@ -18,6 +18,7 @@ enum { OPS = 60000, CELLS = 48 };
 typedef struct program {
     uint32_t period, types; /* op i is like op i - period; as many types of kernels */
     bool marks;             /* each repeat is announced */
+    bool passes;            /* the library compares passes of the program; without them bundles recur, or not */
     int issue, nodes, window; /* ACS_ISSUE, ACS_GRAPH_NODES, ACS_WINDOW; 0: as it is */
 } program;
 
@@ -46,7 +47,7 @@ static bool launch(acs_context *context, const program *p, uint32_t i)
     return acs_launch(context, &params) != 0;
 }
 
-/* Per cent of its kernels that went by graphs of their bundle's own shape; and bundles that were of none that is kept. */
+/* Per cent of its kernels that were replayed, by graphs of their bundle's own shape or of passes; and bundles that were of none that is kept. */
 static uint32_t replayed(const program *p, uint64_t *refused)
 {
     acs_options options;
@@ -56,6 +57,7 @@ static uint32_t replayed(const program *p, uint64_t *refused)
     options.backend = ACS_BACKEND_SIM;
     options.sim_order = ACS_SIM_ORDER_TIME;
     options.issue = p->issue;
+    options.repeats = p->passes ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED;
     options.graph_nodes = p->nodes ? p->nodes : options.graph_nodes;
     options.window = p->window ? p->window : options.window;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
@@ -76,6 +78,17 @@ static void repeats_that_fit_no_bundle_are_replayed(void **state)
     for (uint32_t i = 0; i < 4; i++) {
         const program p = {.period = periods[i], .types = 5, .issue = ACS_ISSUE_REPLAY};
         assert_in_range(replayed(&p, &refused), 97, 100);
+    }
+}
+
+static void passes_find_repeats_of_any_length(void **state)
+{
+    (void)state;
+    static const uint32_t periods[] = {17, 90, 150, 333};
+    uint64_t refused;
+    for (uint32_t i = 0; i < 4; i++) {
+        const program p = {.period = periods[i], .types = 1, .issue = ACS_ISSUE_AUTO, .passes = true};
+        assert_in_range(replayed(&p, &refused), 75, 100); /* all, after 12000 ops at most */
     }
 }
 
@@ -139,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(repeats_that_fit_no_bundle_are_replayed),
+        cmocka_unit_test(passes_find_repeats_of_any_length),
         cmocka_unit_test(marked_steps_longer_than_any_bundle_are_replayed),
         cmocka_unit_test(they_are_where_the_runtime_chooses),
         cmocka_unit_test(marks_help_where_all_kernels_are_of_one_type),
