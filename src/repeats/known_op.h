@@ -31,7 +31,7 @@ typedef struct acs_known {
     uint32_t kind;              /* acs_kernel_kind */
     bool launch;                /* the program launched a kernel: it is no copy or fill */
     uint8_t mark;               /* its bit in filters */
-    uint32_t first_pass, last_pass; /* passes that queued it, modulo 2^32 */
+    uint32_t last_pass;         /* that queued it, modulo 2^32 */
     uint32_t begun_pass, begun_ops; /* pass in which it began a fragment last, modulo 2^32, and the ops of the longest */
     uint32_t tag;               /* acs_known_op_tag */
     uint32_t refs;              /* of pieces; as long as there are any, its arguments stay */
@@ -45,6 +45,8 @@ void acs_known_op_destroy(acs_known *known);
 /* A hash of its function and its segments. Equal ops have equal tags. */
 uint32_t acs_known_op_tag(const acs_record *op);
 uint32_t acs_known_op_tag_of_launch(const acs_launch_params *params);
+/* A hash of all in which equal ops are equal. */
+uint64_t acs_known_op_hash(const acs_record *op);
 /* Whether an op is the known one but for its arguments and its grid's width: same kernel, block, call site, segments. */
 bool acs_known_op_equals(const acs_known *known, const acs_record *op);
 /* The same for a launch that has no record yet. The sizes of its arguments are as they were, too. */

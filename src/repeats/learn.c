@@ -344,7 +344,7 @@ static bool has_cut(const strand_ops *o)
     return cut;
 }
 
-/* Learn from ops that came in an earlier pass. Parts of fragments that the program itself ends are left out. */
+/* Learn from the strand's ops. Parts of fragments that the program itself ends are left out. */
 static void learn_strand(acs_repeat *repeat, const strand_ops *o)
 {
     const bool cut = has_cut(o);
@@ -354,8 +354,7 @@ static void learn_strand(acs_repeat *repeat, const strand_ops *o)
         if (cut && repeat->torn_end && end == o->count)
             break;
         for (; i < end; i++)
-            if (o->trace->ops[o->at[i]].op->first_pass != (uint32_t)repeat->passes)
-                s.ops[s.count++] = o->trace->ops[o->at[i]].op;
+            s.ops[s.count++] = o->trace->ops[o->at[i]].op;
         sequence_set(&s, s.ops, s.count);
         if (s.count)
             cover(repeat, &s, o->most);
@@ -434,7 +433,7 @@ void acs_repeat_pass_begin(acs_repeat *repeat)
 {
     acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     repeat->last = NULL;
-    repeat->missed = repeat->again = repeat->replays = repeat->replayed = 0;
+    repeat->missed = repeat->again = repeat->first = repeat->replays = repeat->replayed = 0;
     repeat->misfits = false;
     trace->count = 0;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
@@ -447,17 +446,17 @@ static uint32_t kernels(const acs_repeat *repeat)
     return repeat->replayed + repeat->missed;
 }
 
-/* Whether much of the pass came before. Else there is hardly anything to learn. */
-static bool recurs(const acs_repeat *repeat)
-{
-    return (uint64_t)(repeat->replayed + repeat->again) * TUNE_REPEAT_PAID_PART >= kernels(repeat);
-}
-
 /* Whether much of the pass was replayed, and not one by one. Then it is worth to learn more. */
 static bool paid(const acs_repeat *repeat)
 {
     return repeat->replays && (uint64_t)repeat->replayed * TUNE_REPEAT_PAID_PART >= kernels(repeat) &&
            repeat->replayed >= repeat->replays * TUNE_REPEAT_PAID_LEAST;
+}
+
+/* Whether much of the pass came before. Else there is hardly anything to learn. */
+static bool recurs(const acs_repeat *repeat)
+{
+    return (uint64_t)(repeat->replayed + repeat->again) * TUNE_REPEAT_PAID_PART >= kernels(repeat);
 }
 
 /*
@@ -520,5 +519,6 @@ void acs_repeat_destroy(acs_repeat *repeat)
     for (int i = 0; i < 2; i++)
         free(repeat->trace[i].ops);
     free(repeat->index);
+    acs_sightings_free(&repeat->sightings);
     free(repeat);
 }

@@ -33,7 +33,7 @@ static bool repeats(const acs_known *known, const entering *e)
 /* The known op that the op repeats; NULL: none. Mostly it is what came here the last time. */
 static acs_known *find(const acs_repeat *repeat, const entering *e)
 {
-    acs_known *known = repeat->last ? repeat->last->follower : repeat->first;
+    acs_known *known = repeat->last ? repeat->last->follower : repeat->first_op;
     if (known && repeats(known, e))
         return known;
     if (!repeat->pieces)

@@ -1,5 +1,5 @@
 /*
- * The ops that the passes of a repeat queued, and an index by their tags. Called by match.c, trace.c and learn.c under
+ * The ops that more than one pass of a repeat queued, and an index by their tags. Called by match.c, trace.c and learn.c under
  * the lock. Equal ops are one. Knows nothing of their order.
  */
 #include "repeats/repeat_internal.h"
@@ -39,7 +39,7 @@ acs_known *acs_known_first(const acs_repeat *repeat, uint32_t tag)
     return repeat->index ? repeat->index[tag & repeat->index_mask] : NULL;
 }
 
-static acs_known *add(acs_repeat *repeat, const acs_record *op)
+acs_known *acs_known_add(acs_repeat *repeat, const acs_record *op)
 {
     if (repeat->known_count == TUNE_REPEAT_OPS || !index_grow(repeat))
         return NULL;
@@ -48,7 +48,7 @@ static acs_known *add(acs_repeat *repeat, const acs_record *op)
         return NULL;
     known->strand = ACS_STRAND_NONE;
     known->mark = repeat->marks++;
-    known->first_pass = known->last_pass = (uint32_t)repeat->passes;
+    known->last_pass = (uint32_t)repeat->passes;
     index_add(repeat, known);
     repeat->known_count++;
     return known;
@@ -60,9 +60,7 @@ acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op)
     acs_known *known = acs_known_first(repeat, tag);
     while (known && (known->tag != tag || !acs_known_op_equals(known, op)))
         known = known->same;
-    if (!known)
-        return add(repeat, op);
-    if (!known->refs)
+    if (known && !known->refs)
         acs_known_op_take_values(known, op);
     return known;
 }
@@ -74,8 +72,7 @@ static void forget_followers(acs_repeat *repeat)
             known->follower = NULL;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
         repeat->strands[s].began = NULL;
-    repeat->first = repeat->last = NULL;
-    acs_reasons_forget(repeat);
+    repeat->first_op = repeat->last = NULL;
 }
 
 bool acs_known_drop(acs_repeat *repeat, uint64_t pass, bool all)

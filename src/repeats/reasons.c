@@ -21,7 +21,7 @@ static const char *const g_texts[ACS_REASONS] = {
 
 struct acs_site_reasons {
     const acs_site *site;
-    acs_known *latest; /* a known op from there; NULL: none, or it is forgotten */
+    acs_known *sample; /* an op from there; NULL: there was none, or no memory */
     uint64_t counts[ACS_REASONS];
     UT_hash_handle hh;
     bool hash_failed;
@@ -46,35 +46,27 @@ static acs_site_reasons *reasons_of(acs_repeat *repeat, const acs_site *site)
 }
 
 /* How a new op differs from another one of its call site. */
-static acs_reason difference(const acs_known *known, const acs_known *other)
+static acs_reason difference(const acs_record *op, const acs_known *sample)
 {
-    if (!other)
+    const acs_kernel *kernel = &op->u.launch.kernel;
+    if (!sample)
         return ACS_REASON_FIRST;
-    if (known->function != other->function || known->host != other->host || known->kind != other->kind ||
-        known->grid_y != other->grid_y || known->grid_z != other->grid_z || known->op->type != other->op->type)
+    if (kernel->function != sample->function || kernel->host != sample->host || kernel->kind != sample->kind ||
+        op->grid.y != sample->grid_y || op->grid.z != sample->grid_z || op->type != sample->op->type)
         return ACS_REASON_SHAPE;
-    const bool segments = known->segment_count == other->segment_count &&
-                          memcmp(known->segments, other->segments, known->segment_count * sizeof *known->segments) == 0;
+    const bool segments = op->segment_count == sample->segment_count &&
+                          memcmp(op->segments, sample->segments, op->segment_count * sizeof *op->segments) == 0;
     return segments ? ACS_REASON_ARGUMENTS : ACS_REASON_SEGMENTS;
 }
 
-void acs_reason_count(acs_repeat *repeat, const acs_site *site, acs_known *known, bool is_new, bool fit)
+void acs_reason_count(acs_repeat *repeat, const acs_record *op, acs_reason reason)
 {
-    acs_site_reasons *s = repeat->passes > 1 ? reasons_of(repeat, site) : NULL;
+    acs_site_reasons *s = repeat->passes > 1 ? reasons_of(repeat, op->site) : NULL;
     if (!s)
         return;
-    const acs_reason reason = !fit      ? ACS_REASON_UNFIT
-                              : !known  ? ACS_REASON_FULL
-                              : !is_new ? ACS_REASON_AGAIN
-                                        : difference(known, s->latest);
-    s->counts[reason]++;
-    s->latest = known ? known : s->latest;
-}
-
-void acs_reasons_forget(acs_repeat *repeat)
-{
-    for (acs_site_reasons *s = repeat->reasons; s; s = s->hh.next)
-        s->latest = NULL;
+    s->counts[reason == ACS_REASON_NEW ? difference(op, s->sample) : reason]++;
+    if (!s->sample && reason != ACS_REASON_UNFIT)
+        s->sample = acs_known_op_create(op);
 }
 
 void acs_reasons_free(acs_repeat *repeat)
@@ -82,6 +74,7 @@ void acs_reasons_free(acs_repeat *repeat)
     acs_site_reasons *s, *next;
     HASH_ITER (hh, repeat->reasons, s, next) {
         HASH_DEL(repeat->reasons, s);
+        acs_known_op_destroy(s->sample);
         free(s);
     }
 }

@@ -1,6 +1,6 @@
 /*
  * Shared by the files of this folder, each of which uses those before it: thread_pass.c, reasons.c (why ops did not
- * recur), ops.c (ops that passes queued), strands.c (which of them are independent), footprints.c (what each strand
+ * recur), sightings.c (ops that came once), ops.c (ops that came again), strands.c (which of them are independent), footprints.c (what each strand
  * touches), sequences.c (joins sequences of ops), pieces.c (sequences that are replayed), open.c (replays until they are
  * sealed), trace.c (what a pass queued), learn.c (pieces from passes), passes.c (where passes begin and end), match.c
  * (ops enter replays), repeat.c (calls of the program).
@@ -120,6 +120,7 @@ typedef struct acs_pass_trace {
 typedef enum acs_reason {
     ACS_REASON_UNFIT,
     ACS_REASON_FULL,
+    ACS_REASON_NEW,       /* in which way: one of the next four */
     ACS_REASON_FIRST,
     ACS_REASON_SEGMENTS,
     ACS_REASON_ARGUMENTS,
@@ -129,6 +130,12 @@ typedef enum acs_reason {
 } acs_reason;
 typedef struct acs_site_reasons acs_site_reasons;
 
+/* Hashes of ops that passes queued. */
+typedef struct acs_sightings {
+    uint64_t *places; /* mask + 1 elements; 0: free */
+    uint32_t mask, count;
+} acs_sightings;
+
 struct acs_repeat {
     uint64_t key;
     UT_hash_handle hh;
@@ -136,10 +143,11 @@ struct acs_repeat {
     bool open;                 /* a pass is under way (RPT-1) */
     uint64_t passes;           /* number of the pass that is under way, or comes next; from 1 */
     /* ops */
+    acs_sightings sightings;
     acs_known **index;         /* by tag; index_mask + 1 elements */
     uint32_t index_mask, known_count;
     uint8_t marks;             /* marks given out, modulo 256 */
-    acs_known *first;          /* what the pass before began with */
+    acs_known *first_op;       /* what the pass before began with */
     acs_piece *pieces;
     acs_piece *replaced;       /* they go when their replays have ended */
     uint32_t place_count;      /* ops of all pieces, of replaced ones too */
@@ -150,7 +158,8 @@ struct acs_repeat {
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
     uint32_t missed;           /* kernels that went the usual way */
-    uint32_t again;            /* those of them that an earlier pass had queued */
+    uint32_t again;            /* those of them that are known: an earlier pass had queued them */
+    uint32_t first;            /* those of them that no earlier pass had queued, in passes that are learnt from */
     uint32_t replays, replayed; /* sealed so far, and their kernels */
     bool misfits;              /* a strand learns from the pass */
     bool torn_begin, torn_end; /* it begins, or ends, in the middle of fragments */
@@ -204,22 +213,24 @@ acs_repeat *acs_thread_pass_in(const acs_context *context);
 /* All functions below are called under the lock. */
 
 /* reasons.c */
-/*
- * A kernel from the call site went the usual way. `known`: the op that it is, NULL: it is not kept in mind; `is_new`: since
- * now. `fit`: it can be in a replay.
- */
-void acs_reason_count(acs_repeat *repeat, const acs_site *site, acs_known *known, bool is_new, bool fit);
-/* Known ops go. */
-void acs_reasons_forget(acs_repeat *repeat);
+/* A kernel went the usual way. */
+void acs_reason_count(acs_repeat *repeat, const acs_record *op, acs_reason reason);
 void acs_reasons_free(acs_repeat *repeat);
 /* Write the most frequent ones to standard error. */
 void acs_reasons_report(const acs_repeats *all);
 
+/* sightings.c */
+/* Whether an earlier pass queued an op with this hash. Now this one does. Without memory nothing is remembered. */
+bool acs_sightings_had(acs_sightings *sightings, uint64_t hash, uint64_t pass);
+void acs_sightings_free(acs_sightings *sightings);
+
 /* ops.c */
 /* The first op with the tag's place in the index; go on by `same`, and compare tags. */
 acs_known *acs_known_first(const acs_repeat *repeat, uint32_t tag);
-/* The op, added if it is new. If no piece has it, it gets the op's arguments. NULL: no memory, or there are too many. */
+/* The op; if no piece has it, it gets the op's arguments. NULL: it is not known. */
 acs_known *acs_known_get(acs_repeat *repeat, const acs_record *op);
+/* Add an op that is not known. NULL: no memory, or there are too many. */
+acs_known *acs_known_add(acs_repeat *repeat, const acs_record *op);
 /* Drop all ops that no piece has and that no pass queued from this one on; or all. @return whether there were any. */
 bool acs_known_drop(acs_repeat *repeat, uint64_t pass, bool all);
 

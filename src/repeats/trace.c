@@ -24,7 +24,7 @@ static void trace_add(acs_repeat *repeat, acs_known *op, acs_op number)
 
 void acs_repeat_queued(acs_repeat *repeat, acs_known *op, acs_op number)
 {
-    acs_known **before = repeat->last ? &repeat->last->follower : &repeat->first;
+    acs_known **before = repeat->last ? &repeat->last->follower : &repeat->first_op;
     if (*before != op)
         *before = op;
     repeat->last = op;
@@ -43,23 +43,38 @@ static acs_known *latest_before(acs_repeat *repeat, const acs_record *op)
     return NULL;
 }
 
+/* The known op that a kernel is. If an earlier pass queued it, it is known from now on. NULL: it is not. */
+static acs_known *recognize(acs_repeat *repeat, const acs_record *op)
+{
+    acs_known *known = acs_known_get(repeat, op);
+    acs_reason reason = ACS_REASON_AGAIN;
+    if (!known && acs_sightings_had(&repeat->sightings, acs_known_op_hash(op), repeat->passes)) {
+        known = acs_known_add(repeat, op);
+        reason = known ? ACS_REASON_AGAIN : ACS_REASON_FULL;
+    } else if (!known) {
+        repeat->first++;
+        reason = ACS_REASON_NEW;
+    }
+    acs_reason_count(repeat, op, reason);
+    return known;
+}
+
 void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
 {
-    const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any;
+    const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any, learns = acs_repeat_learns(repeat);
     acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
-    const uint32_t before = repeat->known_count;
-    acs_known *known = fit && acs_repeat_learns(repeat) ? acs_known_get(repeat, op) : NULL;
+    acs_known *known = fit && learns ? recognize(repeat, op) : NULL;
     repeat->missed += fit;
-    repeat->again += known && known->first_pass != (uint32_t)repeat->passes;
-    if (op->kind == ACS_KIND_KERNEL && acs_repeat_learns(repeat))
-        acs_reason_count(repeat, op->site, known, repeat->known_count > before, fit);
+    repeat->again += known != NULL;
+    if (op->kind == ACS_KIND_KERNEL && !fit && learns)
+        acs_reason_count(repeat, op, ACS_REASON_UNFIT);
     if (known) {
         acs_repeat_queued(repeat, known, 0);
         if (trace->count)
             trace->ops[trace->count - 1].missed = true;
         return;
     }
-    if (!fit && acs_repeat_learns(repeat) && trace->count)
+    if (!fit && learns && trace->count)
         trace->ops[trace->count - 1].awaited = latest_before(repeat, op); /* no replay may pass the op */
     repeat->last = NULL;
 }
@@ -116,5 +131,5 @@ acs_strand *acs_repeat_waits(acs_repeat *repeat, acs_op op)
 
 uint32_t acs_repeat_pass_ops(const acs_repeat *repeat)
 {
-    return repeat->trace[repeat->passes % 2].count + (acs_repeat_learns(repeat) ? 0 : repeat->missed);
+    return repeat->trace[repeat->passes % 2].count + (acs_repeat_learns(repeat) ? repeat->first : repeat->missed);
 }

@@ -18,7 +18,7 @@ enum { OPS = 60000, CELLS = 48 };
 typedef struct program {
     uint32_t period, types; /* op i is like op i - period; as many types of kernels */
     bool marks;             /* each repeat is announced */
-    bool passes;            /* the library compares passes of the program; without them bundles recur, or not */
+    bool passes;            /* the library compares passes; without them only bundles recur */
     int issue, nodes, window; /* ACS_ISSUE, ACS_GRAPH_NODES, ACS_WINDOW; 0: as it is */
 } program;
 
@@ -47,7 +47,10 @@ static bool launch(acs_context *context, const program *p, uint32_t i)
     return acs_launch(context, &params) != 0;
 }
 
-/* Per cent of its kernels that were replayed, by graphs of their bundle's own shape or of passes; and bundles that were of none that is kept. */
+/*
+ * Per cent of its kernels that were replayed, by graphs of their bundle's own shape or of passes; and bundles that were of
+ * none that is kept.
+ */
 static uint32_t replayed(const program *p, uint64_t *refused)
 {
     acs_options options;
