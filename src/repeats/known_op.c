@@ -83,17 +83,12 @@ uint32_t acs_known_op_tag_of_launch(const acs_launch_params *p)
     return tag_of(p->kernel, p->uses.segments, p->uses.count);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-    return (hash ^ word) * 0x9e3779b97f4a7c15u;
-}
-
-static uint64_t mix_words(uint64_t hash, const void *words, size_t bytes)
+static uint64_t hash_words(uint64_t hash, const void *words, size_t bytes)
 {
     for (size_t at = 0; at + sizeof hash <= bytes; at += sizeof hash) {
         uint64_t word;
         memcpy(&word, (const unsigned char *)words + at, sizeof word);
-        hash = mix(hash, word) ^ hash >> 29;
+        hash = (hash ^ hash >> 29 ^ word) * 0x9e3779b97f4a7c15u;
     }
     return hash;
 }
@@ -105,9 +100,9 @@ uint64_t acs_known_op_hash(const acs_record *op)
                              (uint64_t)op->grid.y << 32 | op->grid.z,
                              (uint64_t)op->arg_bytes_used << 32 | (uint64_t)op->kind << 8 | op->asked};
     _Static_assert(sizeof *op->segments % sizeof(uint64_t) == 0 && sizeof *op->args % sizeof(uint64_t) == 0, "words");
-    uint64_t hash = mix_words(0, head, sizeof head);
-    hash = mix_words(hash, op->segments, op->segment_count * sizeof *op->segments);
-    return acs_hash64(mix_words(hash, op->args, op->arg_count * sizeof *op->args));
+    uint64_t hash = hash_words(0, head, sizeof head);
+    hash = hash_words(hash, op->segments, op->segment_count * sizeof *op->segments);
+    return acs_hash64(hash_words(hash, op->args, op->arg_count * sizeof *op->args));
 }
 
 static bool same_dim(const acs_dim3 *a, const acs_dim3 *b)

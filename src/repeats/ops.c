@@ -1,6 +1,6 @@
 /*
- * The ops that more than one pass of a repeat queued, and an index by their tags. Called by match.c, trace.c and learn.c under
- * the lock. Equal ops are one. Knows nothing of their order.
+ * The ops that more than one pass of a repeat queued, and an index by their tags. Called by match.c, trace.c and learn.c
+ * under the lock. Equal ops are one. Knows nothing of their order.
  */
 #include "repeats/repeat_internal.h"
 

@@ -1,9 +1,9 @@
 /*
  * Shared by the files of this folder, each of which uses those before it: thread_pass.c, reasons.c (why ops did not
- * recur), sightings.c (ops that came once), ops.c (ops that came again), strands.c (which of them are independent), footprints.c (what each strand
- * touches), sequences.c (joins sequences of ops), pieces.c (sequences that are replayed), open.c (replays until they are
- * sealed), trace.c (what a pass queued), learn.c (pieces from passes), passes.c (where passes begin and end), match.c
- * (ops enter replays), repeat.c (calls of the program).
+ * recur), sightings.c (ops that came once), ops.c (ops that came again), strands.c (which of them are independent),
+ * footprints.c (what each strand touches), sequences.c (joins sequences of ops), pieces.c (sequences that are replayed),
+ * open.c (replays until they are sealed), trace.c (what a pass queued), learn.c (pieces from passes), passes.c (where
+ * passes begin and end), match.c (ops enter replays), repeat.c (calls of the program).
  */
 #ifndef ACS_REPEAT_INTERNAL_H
 #define ACS_REPEAT_INTERNAL_H

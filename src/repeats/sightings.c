@@ -10,20 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PASS_BITS = 16 };
-static const uint64_t g_pass_mask = ((uint64_t)1 << PASS_BITS) - 1;
+static const uint64_t g_pass_mask = UINT16_MAX;
 
 /* The place of the hash, or the free one where it belongs. */
 static uint64_t *place_of(const acs_sightings *s, uint64_t hash)
 {
-    uint32_t at = (uint32_t)(hash >> PASS_BITS) & s->mask;
+    uint32_t at = (uint32_t)(hash >> 16) & s->mask;
     while (s->places[at] && (s->places[at] ^ hash) > g_pass_mask)
         at = (at + 1) & s->mask;
     return &s->places[at];
 }
 
 /* Room for one more; where there is none, all are forgotten. False: no memory. */
-static bool make_room(acs_sightings *s)
+static bool reserve_one(acs_sightings *s)
 {
     const uint32_t size = s->places ? s->mask + 1 : 0;
     if (2 * s->count < size)
@@ -48,7 +47,7 @@ static bool make_room(acs_sightings *s)
 bool acs_sightings_had(acs_sightings *s, uint64_t hash, uint64_t pass)
 {
     hash = hash | (uint64_t)1 << 63; /* no element is 0 */
-    if (!make_room(s))
+    if (!reserve_one(s))
         return false;
     uint64_t *place = place_of(s, hash);
     const bool earlier = *place && (*place ^ pass) & g_pass_mask;
