@@ -146,7 +146,7 @@ static int NVTX_API attach(NvtxGetExportTableFunc_t tables)
 /* ------------------------------------------------------------------------------------------------------- tests */
 
 /* CELLS chains of both kernels, the same again and again. */
-static acs_statistics run_by(int issue)
+static acs_statistics run_by(int issue, int repeats)
 {
     int *cells = nullptr, wanted[CELLS] = {}, is[CELLS];
     CHECK_CUDA(cudaMalloc(&cells, sizeof is));
@@ -154,6 +154,7 @@ static acs_statistics run_by(int issue)
     CHECK_CUDA(cudaDeviceSynchronize());
     acs_options options = check_options();
     options.issue = issue;
+    options.repeats = repeats;
     acs_context *context = check_open(&options);
     for (int step = 0; step < STEPS; step++) {
         for (int c = 0; c < CELLS; c++) {
@@ -176,12 +177,12 @@ static acs_statistics run_by(int issue)
 
 enum { ALL = STEPS * CELLS }; /* of each kernel */
 
-static acs_statistics look_at(int issue, const char *name)
+static acs_statistics look_at(int issue, const char *name, int repeats = ACS_REPEATS_NAMED)
 {
     g_alpha = g_beta = 0;
     g_ranges = g_named_alpha = g_named_beta = 0;
     g_method = name;
-    const acs_statistics stats = run_by(issue);
+    const acs_statistics stats = run_by(issue, repeats);
     CHECK(g_profiler.flush(1) == CUPTI_SUCCESS);
     printf("  %-8s %3d of %d kernels by it; records: %d of seen_alpha, %d of seen_beta; %d ranges name %d and %d\n",
            name, static_cast<int>(stats.issued_by[issue]), 2 * ALL, g_alpha, g_beta, g_ranges.load(),
@@ -214,6 +215,16 @@ static void kernels_are_seen_by_their_names_with_every_method_of_the_host()
     }
 }
 
+/* Replays of passes, too. Until their graphs are there kernels are launched one by one, and need no ranges. */
+static void kernels_of_passes_are_seen_by_their_names()
+{
+    const acs_statistics stats = look_at(ACS_ISSUE_REPLAY, "passes", ACS_REPEATS_AUTO);
+    CHECK(g_alpha >= ALL && g_beta >= ALL);
+    CHECK(stats.replayed > ALL);
+    CHECK((g_ranges > 0) == TAKES_RANGES);
+    CHECK(static_cast<uint64_t>(g_named_alpha + g_named_beta) <= stats.issued_by[ACS_ISSUE_REPLAY]);
+}
+
 /* Records of what the GPU launches are the driver's to give; what is launched otherwise has them. */
 static void kernels_that_the_gpu_launches_are_named_by_ranges()
 {
@@ -224,7 +235,7 @@ static void kernels_that_the_gpu_launches_are_named_by_ranges()
 
 static void all_kernels_are_seen_where_a_profiler_is_attached()
 {
-    const acs_statistics stats = look_at(ACS_ISSUE_AUTO, "auto");
+    const acs_statistics stats = look_at(ACS_ISSUE_AUTO, "auto", ACS_REPEATS_AUTO);
     CHECK_EQ(stats.issued_by[ACS_ISSUE_GPU], TAKES_RANGES ? 0 : stats.issued_by[ACS_ISSUE_GPU]);
     CHECK(!TAKES_RANGES || g_alpha >= ALL);
     CHECK(!TAKES_RANGES || g_beta >= ALL);
@@ -234,6 +245,7 @@ int main(int argc, char **argv)
 {
     static const check_test tests[] = {
         CHECK_TEST(kernels_are_seen_by_their_names_with_every_method_of_the_host),
+        CHECK_TEST(kernels_of_passes_are_seen_by_their_names),
         CHECK_TEST(kernels_that_the_gpu_launches_are_named_by_ranges),
         CHECK_TEST(all_kernels_are_seen_where_a_profiler_is_attached),
     };
