@@ -1,6 +1,6 @@
 """docs/performance.md and what lies behind it: for each GPU the newest run of every benchmark, by file name.
 
-Called by the command line. The first page is front.md with tables from front.py, of the GPU that has the newest set. The
+Called by the command line. The first page is front.md with tables from front.py, of the GPU on which most benchmarks ran. The
 pages behind it have all tables of all GPUs.
 """
 import os
@@ -113,7 +113,7 @@ def files_of(root):
     """{path below docs: text} of the document."""
     found = sets.of_root(root)
     by_gpu = {gpu: newest(of_gpu) for gpu, of_gpu in found.items()}
-    runs, texts = by_gpu[max(found, key=lambda gpu: found[gpu][0].parts()["date"])]
+    runs, texts = by_gpu[max(found, key=lambda gpu: (len(by_gpu[gpu][0]), found[gpu][0].parts()["date"]))]
     files, pages = {}, []
     for name, title, wanted, printed in _PAGES:
         lines = _page(title, wanted, printed, by_gpu, files)
