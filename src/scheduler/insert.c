@@ -189,6 +189,13 @@ static void list_inner_edges(acs_action *action, const acs_entry *entry, uint32_
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
+/* Ops behind a library call would wait until the program's function returns, even if they do not depend on it. */
+static bool ends_with_call(const acs_batch *batch)
+{
+    const acs_item *last = batch->items_used ? &batch->items[batch->items_used - 1] : NULL;
+    return last && last->op && last->op->kind == ACS_KIND_CALL;
+}
+
 static bool place(acs_core *core, acs_action *action, acs_entry *entry, followers *follow_list)
 {
     ACS_ASSERT(!core->dead);                                                                                  /* CORE-3 */
@@ -260,7 +267,7 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
     list.awaited = awaited;
     uint32_t followed = 0;
     choice c = {.device = action->device};
-    while (action->batch.items_used < core->batch_limit) {
+    while (action->batch.items_used < core->batch_limit && !ends_with_call(&action->batch)) {
         if (followed < list.count) {
             acs_entry *entry = acs_window_entry(&core->window, list.entries[followed++]);
             (void)place(core, action, entry, &list); /* if it fails, the op becomes ready when the batch is booked */
