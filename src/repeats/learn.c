@@ -446,17 +446,17 @@ static uint32_t kernels(const acs_repeat *repeat)
     return repeat->replayed + repeat->missed;
 }
 
+/* Whether much of the pass came before. Else there is hardly anything to learn. */
+static bool recurs(const acs_repeat *repeat)
+{
+    return (uint64_t)(repeat->replayed + repeat->again) * TUNE_REPEAT_PAID_PART >= kernels(repeat);
+}
+
 /* Whether much of the pass was replayed, and not one by one. Then it is worth to learn more. */
 static bool paid(const acs_repeat *repeat)
 {
     return repeat->replays && (uint64_t)repeat->replayed * TUNE_REPEAT_PAID_PART >= kernels(repeat) &&
            repeat->replayed >= repeat->replays * TUNE_REPEAT_PAID_LEAST;
-}
-
-/* Whether much of the pass came before. Else there is hardly anything to learn. */
-static bool recurs(const acs_repeat *repeat)
-{
-    return (uint64_t)(repeat->replayed + repeat->again) * TUNE_REPEAT_PAID_PART >= kernels(repeat);
 }
 
 /*

@@ -279,6 +279,27 @@ static void host_function_runs_once_its_upstream_has_retired(void **state)
     rig_close(r);
 }
 
+/* Its function may take long: what does not depend on it is left to another thread. */
+static void library_call_is_the_last_of_its_batch(void **state)
+{
+    (void)state;
+    rig *r = rig_open();
+    acs_op before = KERNEL(r, ACS_OUT(AT(0), 8)), call = push(r, record(r, ACS_KIND_CALL, NULL, 0));
+    acs_op other = KERNEL(r, ACS_OUT(AT(64), 8));
+    assert_true(next(r, 0));
+    assert_int_equal(r->action[0].batch.items_used, 2);
+    assert_int_equal(op_of(r, 0), before);
+    assert_int_equal(op_of(r, 1), call);
+    assert_true(next(r, 1));
+    assert_int_equal(r->action[1].batch.items_used, 1);
+    assert_int_equal(r->action[1].batch.items[0].op->seq, other);
+    finish(r, 1);
+    finish(r, 0);
+    run_to_end(r);
+    assert_int_equal(r->status[other], ACS_OK);
+    rig_close(r);
+}
+
 static void host_function_that_fails_skips_dependents(void **state)
 {
     (void)state;
@@ -558,6 +579,7 @@ int main(void)
         cmocka_unit_test(submit_that_faults_ends_everything),
         cmocka_unit_test(fault_while_another_batch_is_under_way_ends_that_too),
         cmocka_unit_test(host_function_runs_once_its_upstream_has_retired),
+        cmocka_unit_test(library_call_is_the_last_of_its_batch),
         cmocka_unit_test(host_function_that_fails_skips_dependents),
         cmocka_unit_test(callback_runs_behind_its_target_and_is_told_how_it_ended),
         cmocka_unit_test(stream_wait_that_is_skipped_releases_its_event),

@@ -27,10 +27,10 @@ static void queue_touch(acs_context *context, char *byte, acs_access access)
     assert_true(ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_NO_ARGS, uses) > 0);
 }
 
-/* The op of a chain with this number. */
+/* The op of a chain with this number: the block tells it from the others. */
 static void queue_step(acs_context *context, char *byte, int number)
 {
-    assert_true(ACS_LAUNCH_ON(context, &g_nothing, 1 + number, 1, 0, ACS_NO_ARGS, ACS_USES(ACS_INOUT(byte, 1))) > 0);
+    assert_true(ACS_LAUNCH_ON(context, &g_nothing, 1, 1 + number, 0, ACS_NO_ARGS, ACS_USES(ACS_INOUT(byte, 1))) > 0);
 }
 
 static uint32_t below(uint32_t bound)
@@ -116,18 +116,24 @@ static uint32_t longest_chain(uint32_t ops)
     return longest;
 }
 
-/* The program waits after so many ops; 0: now and then. */
-static void run_random(int backend, uint32_t wait_every)
+static acs_context *open_with_stats(int backend, int repeats)
 {
     acs_options options;
     acs_context *context = NULL;
-    acs_statistics s = {.size = sizeof s};
-    char text[8192];
     assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
     options.backend = backend;
     options.stats = 1;
-    options.repeats = ACS_REPEATS_NAMED; /* a replay counts as one op that touches what any of its strand does */
+    options.repeats = repeats;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+/* The program waits after so many ops; 0: now and then. No repeats: a replay counts as following all that its strand did. */
+static void run_random(int backend, uint32_t wait_every)
+{
+    acs_context *context = open_with_stats(backend, ACS_REPEATS_NAMED);
+    acs_statistics s = {.size = sizeof s};
+    char text[8192];
     memset(g_prints, 0, sizeof g_prints);
     for (uint32_t op = 0; op < OPS; op++) {
         acs_segment segments[USES];
@@ -160,15 +166,9 @@ static void parts_that_ended_count_for_the_whole(void **state)
     (void)state;
     enum { PARTS = 64, STEPS = 12 };
     static char buffers[2][PARTS];
-    acs_options options;
-    acs_context *context = NULL;
+    acs_context *context = open_with_stats(ACS_BACKEND_SIM, ACS_REPEATS_NAMED);
     acs_statistics s = {.size = sizeof s};
     char text[8192];
-    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
-    options.backend = ACS_BACKEND_SIM;
-    options.stats = 1;
-    options.repeats = ACS_REPEATS_NAMED;
-    assert_int_equal(acs_open(&options, &context), ACS_OK);
     for (int step = 0; step < STEPS; step++)
         for (int part = 0; part < PARTS; part++) {
             const char *from = buffers[step % 2];
@@ -192,14 +192,9 @@ static void replays_count_as_the_chains_that_they_are(void **state)
     (void)state;
     enum { LONG = 7, SHORT = 3, BESIDE = 5, PASSES = 6 };
     static char chains[2], beside[BESIDE];
-    acs_options options;
-    acs_context *context = NULL;
+    acs_context *context = open_with_stats(ACS_BACKEND_SIM, ACS_REPEATS_AUTO);
     acs_statistics s = {.size = sizeof s};
     char text[8192];
-    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
-    options.backend = ACS_BACKEND_SIM;
-    options.stats = 1;
-    assert_int_equal(acs_open(&options, &context), ACS_OK);
     for (int pass = 0; pass < PASSES; pass++) {
         assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
         for (int op = 0; op < LONG; op++) {
@@ -219,21 +214,16 @@ static void replays_count_as_the_chains_that_they_are(void **state)
     close_and_read(context, text, sizeof text);
 }
 
-/* Two ops of a piece that is left out in part: the second passes on the length of what is before it. */
+/* The last pass leaves out two ops in the middle of the chain: those behind them follow those before them. */
 static void ops_left_out_are_no_links(void **state)
 {
     (void)state;
     enum { OPS_OF_PASS = 6, PASSES = 8 };
     static char chain;
-    acs_options options;
-    acs_context *context = NULL;
+    acs_context *context = open_with_stats(ACS_BACKEND_SIM, ACS_REPEATS_AUTO);
     acs_statistics s = {.size = sizeof s};
     char text[8192];
     uint64_t expected = 0;
-    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
-    options.backend = ACS_BACKEND_SIM;
-    options.stats = 1;
-    assert_int_equal(acs_open(&options, &context), ACS_OK);
     for (int pass = 0; pass < PASSES; pass++) {
         assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
         for (int op = 0; op < OPS_OF_PASS; op++) {

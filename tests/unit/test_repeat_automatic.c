@@ -323,22 +323,73 @@ static void what_never_waits_recurs_soon(void **state)
     assert_true(stats(context).replayed >= 2 * OPS);
 }
 
-/* Kernels beside those that recur are new in each pass. Once they are forgotten, strands are as before. */
+/*
+ * Steps become longer in a program that never waits. In its short passes columns share strands, and pieces; once they are
+ * apart these pieces go, and replays are long again.
+ */
+static void longer_passes_take_shared_strands_apart(void **state)
+{
+    (void)state;
+    enum { USED = 13, FEW_ROWS = 2, MORE_ROWS = 15, FEW_STEPS = 5, STEPS = 40 };
+    acs_context *context = open_automatic(0); /* a worker would seal replays */
+    for (uint32_t step = 0; step < STEPS; step++)
+        for (uint32_t i = 0; i < (step < FEW_STEPS ? FEW_ROWS : MORE_ROWS) * COLUMNS; i++)
+            if (i % COLUMNS < USED)
+                assert_true(launch(context, i, above(i / COLUMNS, i % COLUMNS), step + i) > 0);
+    assert_right(context);
+    assert_true(stats(context).replayed >= 16 * stats(context).replays);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* A kernel with this number, beside the cells of launch_all. */
+static void launch_beside(acs_context *context, uint32_t number)
+{
+    enum { PLACES = TALL * MANY - OPS - 8 };
+    unsigned char *at = (unsigned char *)&g_cells[OPS + number % PLACES];
+    assert_true(launch_rows(context, at, 1 + number / PLACES, 1, ACS_UPDATE) > 0);
+}
+
+/* Kernels of which five in six are new, and the others come the second and last time. `first`: number of the first new one. */
+static void launch_mostly_new(acs_context *context, uint32_t first, uint32_t count)
+{
+    assert_true(launch(context, 0, above(0, 0), first) > 0); /* which begins passes of the same repeat */
+    for (uint32_t i = 0; i < count; i++) {
+        launch_beside(context, first + i);
+        if (i % 5 == 0 && first)
+            launch_beside(context, first - count + i);
+    }
+}
+
+/*
+ * Passes that recur, in turn with such as hardly do: these teach nothing. What is known of them is forgotten after a while.
+ * Then strands are as before.
+ */
 static void forgetting_keeps_strands_apart(void **state)
 {
     (void)state;
+    enum { ROUNDS = 16, NEW = 2500 };
     acs_context *context = open_automatic(0); /* a worker would seal replays */
-    uint64_t bytes = 0, most = 0;
-    for (uint32_t p = 0; p < 40; p++) {
+    uint64_t most = 0;
+    uint32_t known = 0, places = 0, forgotten = 0;
+    for (uint32_t round = 0; round < ROUNDS; round++) {
         const acs_statistics before = stats(context);
-        launch_all(context, p);
-        for (uint32_t i = 0; i < OPS; i++)
-            assert_true(launch_rows(context, (unsigned char *)&g_cells[OPS], ++bytes, 1, ACS_UPDATE) > 0);
+        launch_all(context, round);
         assert_right(context);
+        const acs_repeat *repeat = context->repeats->table;
         const uint64_t replays = stats(context).replays - before.replays;
-        most = p > 8 && replays > most ? replays : most;
+        most = round > 3 && replays > most ? replays : most;
+        forgotten += repeat->known_count < known;
+        known = repeat->known_count;
+        if (round == 3)
+            places = repeat->place_count;
+        if (round < 3)
+            continue;
+        launch_mostly_new(context, (round - 3) * NEW, NEW);
+        assert_right(context);
+        assert_int_equal(repeat->place_count, places);
+        known = repeat->known_count > known ? repeat->known_count : known;
     }
-    assert_true(context->repeats->table->known_count < 40 * OPS);
+    assert_true(forgotten > 0);
     assert_true(most <= COLUMNS);
     assert_int_equal(acs_close(context), ACS_OK);
 }
@@ -480,6 +531,7 @@ int main(void)
         cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_never_waits_recurs_soon, open_one, close_quietly),
+        cmocka_unit_test(longer_passes_take_shared_strands_apart),
         cmocka_unit_test(forgetting_keeps_strands_apart),
         cmocka_unit_test_setup_teardown(what_hardly_recurs_rests, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_named_pass_stops_it, open_one, close_quietly),
