@@ -323,21 +323,35 @@ static void what_never_waits_recurs_soon(void **state)
     assert_true(stats(context).replayed >= 2 * OPS);
 }
 
-/*
- * Steps become longer in a program that never waits. In its short passes columns share strands, and pieces; once they are
- * apart these pieces go, and replays are long again.
- */
+/* Pieces with ops of several strands. */
+static uint32_t split_pieces(const acs_repeat *repeat)
+{
+    uint32_t split = 0;
+    for (const acs_piece *piece = repeat->pieces; piece; piece = piece->next)
+        for (uint32_t at = 1; at < piece->shape->ops; at++)
+            split += piece->ops[at]->strand != piece->ops[0]->strand;
+    return split;
+}
+
+/* In short passes many columns share a strand, and a piece. In longer ones they are apart, and such pieces go. */
 static void longer_passes_take_shared_strands_apart(void **state)
 {
     (void)state;
-    enum { USED = 13, FEW_ROWS = 2, MORE_ROWS = 15, FEW_STEPS = 5, STEPS = 40 };
+    enum { FEW_ROWS = 3, SHORT_PASSES = 4, PASSES = 5 };
     acs_context *context = open_automatic(0); /* a worker would seal replays */
-    for (uint32_t step = 0; step < STEPS; step++)
-        for (uint32_t i = 0; i < (step < FEW_STEPS ? FEW_ROWS : MORE_ROWS) * COLUMNS; i++)
-            if (i % COLUMNS < USED)
-                assert_true(launch(context, i, above(i / COLUMNS, i % COLUMNS), step + i) > 0);
-    assert_right(context);
-    assert_true(stats(context).replayed >= 16 * stats(context).replays);
+    for (uint32_t p = 0; p < SHORT_PASSES; p++) {
+        for (uint32_t i = 0; i < FEW_ROWS * COLUMNS; i++)
+            assert_true(launch(context, i, above(i / COLUMNS, i % COLUMNS), p + i) > 0);
+        assert_right(context);
+    }
+    const uint32_t shared = context->repeats->table->strand_count;
+    assert_true(stats(context).replayed > 0);
+    for (uint32_t p = 0; p < PASSES; p++) {
+        launch_all(context, p);
+        assert_right(context);
+        assert_int_equal(split_pieces(context->repeats->table), 0);
+    }
+    assert_true(context->repeats->table->strand_count > shared);
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
@@ -349,7 +363,10 @@ static void launch_beside(acs_context *context, uint32_t number)
     assert_true(launch_rows(context, at, 1 + number / PLACES, 1, ACS_UPDATE) > 0);
 }
 
-/* Kernels of which five in six are new, and the others come the second and last time. `first`: number of the first new one. */
+/*
+ * Kernels of which five in six are new, and the others come the second and last time. `first`: number of the first new
+ * one.
+ */
 static void launch_mostly_new(acs_context *context, uint32_t first, uint32_t count)
 {
     assert_true(launch(context, 0, above(0, 0), first) > 0); /* which begins passes of the same repeat */
