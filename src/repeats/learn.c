@@ -16,11 +16,22 @@
 
 static void strands_free(acs_repeat *repeat)
 {
-    for (uint32_t s = 0; repeat->strands && s < repeat->strand_count; s++)
+    for (uint32_t s = 0; repeat->strands && s < repeat->strand_count; s++) {
         free(repeat->strands[s].segments);
+        free(repeat->strands[s].view);
+    }
     free(repeat->strands);
     repeat->strands = NULL;
     repeat->strand_count = 0;
+}
+
+/* No op has a strand: none is replayed until strands are found again. */
+static void drop_strands(acs_repeat *repeat)
+{
+    for (uint32_t i = 0; repeat->index && i <= repeat->index_mask; i++)
+        for (acs_known *known = repeat->index[i]; known; known = known->same)
+            known->strand = ACS_STRAND_NONE;
+    strands_free(repeat);
 }
 
 /*
@@ -111,13 +122,11 @@ static bool make_strands(acs_repeat *repeat, numbering how)
     found = repeat->strands != NULL;
     for (uint32_t s = 0; found && s < repeat->strand_count; s++)
         repeat->strands[s] = (acs_strand){.repeat = repeat, .first = UINT64_MAX};
-    found = found && acs_footprints_find(repeat, list);
-    for (uint32_t i = 0; !found && i < repeat->known_count; i++)
-        list[i]->strand = ACS_STRAND_NONE;
+    found = found && acs_footprints_find(repeat, list) && acs_views_find(repeat);
     if (found)
         acs_pieces_to_strands(repeat);
     else
-        strands_free(repeat);
+        drop_strands(repeat);
     free(list);
     return found;
 }
@@ -168,8 +177,10 @@ static bool complete_strands(acs_repeat *repeat)
             return find_strands(repeat);
         joined = true;
     }
-    if (joined && !acs_footprints_find_ranges(repeat))
+    if (joined && !acs_views_find(repeat)) {
+        drop_strands(repeat);
         return false;
+    }
     return !joined || !repeat->wide || repeat->strand_count == 1 || find_strands(repeat);
 }
 
@@ -402,15 +413,6 @@ static void drop_pieces(acs_repeat *repeat)
         acs_piece_drop(repeat, repeat->pieces, NULL);
 }
 
-/* No op has a strand. */
-static void drop_strands(acs_repeat *repeat)
-{
-    for (uint32_t i = 0; repeat->index && i <= repeat->index_mask; i++)
-        for (acs_known *known = repeat->index[i]; known; known = known->same)
-            known->strand = ACS_STRAND_NONE;
-    strands_free(repeat);
-}
-
 /* Forget ops that no piece has and that this pass did not have; with `latest` those, too. With `pieces` all pieces. */
 static void forget(acs_repeat *repeat, bool pieces, bool latest)
 {
@@ -427,6 +429,33 @@ static void forget(acs_repeat *repeat, bool pieces, bool latest)
         drop_strands(repeat); /* found anew when something is learnt */
     else
         (void)renew_strands(repeat, NUMBERS_KEPT); /* without memory: when something is learnt */
+}
+
+/* Whether all ops of the piece came in that pass, or behind it. */
+static bool came_since(const acs_piece *piece, uint64_t pass)
+{
+    bool came = true;
+    for (uint32_t at = 0; at < piece->shape->ops; at++)
+        came &= (int32_t)(piece->ops[at]->last_pass - (uint32_t)pass) >= 0;
+    return came;
+}
+
+/*
+ * Forget ops that did not come since the last time, and pieces with such: what the program did long ago does not join
+ * strands of what it does now. Strands are found anew from a pass as long as that in which they were found.
+ */
+static void forget_past(acs_repeat *repeat)
+{
+    acs_piece *piece, *next;
+    LL_FOREACH_SAFE (repeat->pieces, piece, next)
+        if (!came_since(piece, repeat->kept_pass))
+            acs_piece_drop(repeat, piece, NULL);
+    acs_pieces_sweep(repeat);
+    const bool as_long = acs_repeat_trace(repeat, repeat->passes)->count >= repeat->strands_ops;
+    if (acs_known_drop(repeat, repeat->kept_pass, false) && repeat->strands)
+        (void)renew_strands(repeat, as_long ? NUMBERS_FOUND : NUMBERS_KEPT); /* without memory: when something is learnt */
+    repeat->kept_pass = repeat->passes;
+    repeat->kept_ops = 0;
 }
 
 void acs_repeat_pass_begin(acs_repeat *repeat)
@@ -504,8 +533,11 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
             judge(repeat);
     }
     acs_pieces_sweep(repeat);
+    repeat->kept_ops += kernels(repeat);
     if (is_crowded(repeat))
         forget(repeat, repeat->place_count >= TUNE_REPEAT_PLACES, false);
+    else if (repeat->kept_ops >= TUNE_REPEAT_KEPT)
+        forget_past(repeat);
     repeat->passes++;
 }
 

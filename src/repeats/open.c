@@ -12,14 +12,14 @@
 
 /* ------------------------------------------------------------------------------------------------------- conflicts */
 
-/* What the window sees of a replay of the strand: few ranges, or the strand's segments, or all memory. */
+/* What the window sees of a replay of the strand. */
 static const acs_segment *view(const acs_strand *strand, uint32_t *count)
 {
     static const acs_segment everything = {.access = ACS_UPDATE, .extent = ACS_EXTENT_ALL};
-    const bool wide = acs_footprint_is_wide(strand);
+    const bool wide = acs_strand_is_wide(strand);
     ACS_ASSERT(!wide || strand->repeat->strand_count == 1); /* RPT-4 */
-    *count = wide ? 1 : strand->range_count ? strand->range_count : strand->segment_count;
-    return wide ? &everything : strand->range_count ? strand->ranges : strand->segments;
+    *count = wide ? 1 : strand->view_count;
+    return wide ? &everything : strand->view;
 }
 
 /* Whether the op would have to wait in the window for a replay of the strand. */
@@ -27,7 +27,21 @@ static bool waits_for(const acs_record *op, const acs_strand *strand)
 {
     uint32_t count;
     const acs_segment *segments = view(strand, &count);
-    return op->any || acs_segments_conflict(segments, count, op->segments, op->segment_count);
+    return op->any || (acs_footprint_is_near(strand, op) &&
+                       acs_segments_conflict(segments, count, op->segments, op->segment_count));
+}
+
+/* Whether replays of the strand wait for no open replay of another one of its repeat (RPT-5). */
+static bool waits_for_none(const acs_repeats *all, const acs_strand *strand)
+{
+    uint32_t own_count, count;
+    const acs_segment *own = view(strand, &own_count);
+    bool conflict = false;
+    for (const acs_strand *other = all->open_strands; other; other = other->open_next) {
+        const acs_segment *segments = view(other, &count);
+        conflict |= other->repeat == strand->repeat && acs_segments_conflict(segments, count, own, own_count);
+    }
+    return !conflict;
 }
 
 void acs_strand_cut(acs_strand *strand)
@@ -242,6 +256,7 @@ bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece,
         return false;
     if (all->open > 1)
         seal_before(context, strand);
+    ACS_ASSERT(waits_for_none(all, strand)); /* RPT-5 */
     const acs_op number = queue_record(context, record, strand, piece->records[place]->site, span, room);
     if (!number)
         return false;

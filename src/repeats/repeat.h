@@ -17,6 +17,7 @@
  * RPT-2  an unsealed replay has at least one op, a record, and a number for each of its ops.
  * RPT-3  no op was queued since a replay was opened that conflicts with its strand.
  * RPT-4  a strand of which the window sees all memory is its repeat's only one.
+ * RPT-5  by what the window sees of them no two strands of a repeat conflict.
  */
 #ifndef ACS_REPEAT_H
 #define ACS_REPEAT_H

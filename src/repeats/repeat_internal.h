@@ -1,9 +1,10 @@
 /*
  * Shared by the files of this folder, each of which uses those before it: thread_pass.c, reasons.c (why ops did not
  * recur), sightings.c (ops that came once), ops.c (ops that came again), strands.c (which of them are independent),
- * footprints.c (what each strand touches), sequences.c (joins sequences of ops), pieces.c (sequences that are replayed),
- * open.c (replays until they are sealed), trace.c (what a pass queued), learn.c (pieces from passes), passes.c (where
- * passes begin and end), match.c (ops enter replays), repeat.c (calls of the program).
+ * footprints.c (what each strand touches), views.c (what the window sees of it), sequences.c (joins sequences of ops),
+ * pieces.c (sequences that are replayed), open.c (replays until they are sealed), trace.c (what a pass queued), learn.c
+ * (pieces from passes), passes.c (where passes begin and end), match.c (ops enter replays), repeat.c (calls of the
+ * program).
  */
 #ifndef ACS_REPEAT_INTERNAL_H
 #define ACS_REPEAT_INTERNAL_H
@@ -78,12 +79,8 @@ typedef struct acs_strand {
     uint32_t segment_count;
     bool grown;                /* ops were added since segments were joined */
     uint64_t first, last;      /* of the bytes that it may touch, the first and the last */
-    /*
-     * The same in few ranges, with gaps that no other strand touches, or in few tiles: what the window sees of a replay.
-     * 0: it would be too many, and the window sees `segments`.
-     */
-    acs_segment ranges[TUNE_REPEAT_RANGES];
-    uint32_t range_count;
+    acs_segment *view;         /* what the window sees of a replay: few ranges or tiles, in which all segments lie */
+    uint32_t view_count;       /* more than TUNE_REPEAT_SEGMENTS: it sees all memory instead */
     uint32_t traced;           /* where its latest op is in the trace, and one more; 0: nowhere */
     acs_numbers latest[TUNE_REPEAT_LATEST]; /* ring: replays sealed last */
     uint32_t sealed;
@@ -155,6 +152,8 @@ struct acs_repeat {
     uint32_t strand_count;
     uint32_t strands_ops;      /* kernels of the pass in which they were found */
     bool wide;                 /* of a strand the window sees all memory */
+    uint64_t kept_pass;        /* what did not come since that pass is forgotten, */
+    uint64_t kept_ops;         /* as soon as those behind it have TUNE_REPEAT_KEPT kernels; so many it has now */
     /* the pass */
     acs_known *last;           /* the op that was queued last; NULL: none yet, or it is not known */
     uint32_t missed;           /* kernels that went the usual way */
@@ -240,17 +239,23 @@ bool acs_strands_find(acs_known *const *ops, uint32_t count, uint32_t *strands);
 /* footprints.c */
 /* Find the footprints of new strands from the known ops, of which some may have no strand. False: no memory. */
 bool acs_footprints_find(acs_repeat *repeat, acs_known *const *ops);
-/* Find the ranges by which the window sees the strands. False: no memory. */
-bool acs_footprints_find_ranges(acs_repeat *repeat);
-/* Whether the window sees all memory of it, since its segments are too many. */
-static inline bool acs_footprint_is_wide(const acs_strand *strand)
-{
-    return !strand->range_count && strand->segment_count > TUNE_REPEAT_SEGMENTS;
-}
-/* Add the footprint of an op to its strand's; acs_footprints_find_ranges follows. False: no memory. */
+/* Join segments that lie side by side, as it is once ops were added. */
+void acs_footprint_join(acs_strand *strand);
+/* Add the footprint of an op to its strand's; acs_views_find follows. False: no memory. */
 bool acs_footprint_add(acs_strand *strand, const acs_record *op);
+/* False: the op touches no byte from the strand's first to its last one, and no memory without an address. */
+bool acs_footprint_is_near(const acs_strand *strand, const acs_record *op);
 /* Whether the op may conflict with one of the strand. */
 bool acs_footprint_conflicts(const acs_strand *strand, const acs_record *op);
+
+/* views.c */
+/* Find what the window sees of the strands (RPT-5). False: no memory. */
+bool acs_views_find(acs_repeat *repeat);
+/* Whether the window sees all memory of it, since a view would be too long. */
+static inline bool acs_strand_is_wide(const acs_strand *strand)
+{
+    return strand->view_count > TUNE_REPEAT_SEGMENTS;
+}
 
 /* sequences.c */
 /* The first place of the op from `place` on; `count`: there is none. */
