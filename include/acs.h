@@ -849,22 +849,7 @@ acs_status acs_group_submit(acs_context *context, const acs_group_params *params
  */
 acs_status acs_group_cancel(acs_context *context);
 
-/* ------------------------------------------------------------------------------------------------------------ hints */
-
-/**
- * Say that a repeat begins with the next op: an iteration of a solver, a step of a simulation, one inference. A hint
- * that changes speed alone: bundles of ops then end at such calls where they can. Equal repeats then give equal
- * bundles, whose graphs are kept (docs/issue-methods.md). Repeats are found without it. It helps most where kernels of
- * one type are repeated in groups that do not fit. If no equal ops follow, bundles end there in vain; nothing else
- * happens.
- *
- * Neither waits nor queues anything; of several calls before an op one counts. With several threads the next op of any
- * of them begins the repeat. Without effect on captured ops.
- * @param context  NULL: the default context, opened if need be.
- * @return ACS_OK; ACS_ERR_STATE for a context that may not be used here; as acs_open where the default one cannot be
- *         opened.
- */
-acs_status acs_mark_repeat(acs_context *context);
+/* ---------------------------------------------------------------------------------------------------------- repeats */
 
 /**
  * Begin a pass through a part of the program that recurs: a scene's substep, an iteration, an inference. The calling

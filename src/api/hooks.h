@@ -13,7 +13,6 @@ struct acs_draft;
 
 /* acs_context.modes: bits, and two counts. */
 #define ACS_MODE_LOST ((uint64_t)1)             /* the device is lost; never cleared */
-#define ACS_MODE_REPEAT ((uint64_t)1 << 1)      /* the next op begins a repeat (acs_mark_repeat) */
 #define ACS_MODE_ISSUE_NOW ((uint64_t)1 << 2)   /* ACS_DISABLE; constant */
 #define ACS_MODE_REPEATS ((uint64_t)1 << 3)     /* a pass of a repeat is under way */
 #define ACS_MODE_CHECK ((uint64_t)1 << 4)       /* ACS_CHECK=written; constant */

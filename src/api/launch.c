@@ -148,19 +148,11 @@ static void issue_now(acs_context *context, acs_op op)
         continue;
 }
 
-/* Relaxed: the mark is a hint from any thread, and orders no other data. */
-static bool take_repeat(acs_context *context)
-{
-    return atomic_fetch_and_explicit(&context->modes, ~ACS_MODE_REPEAT, memory_order_relaxed) & ACS_MODE_REPEAT;
-}
-
 /* The FIFO was full: wait for a place. 0 with an error: the draft was dropped. */
 static acs_op wait_for_place(acs_draft *draft)
 {
     acs_context *context = draft->context;
     if (draft->no_wait) {
-        if (draft->record->flags & ACS_RECORD_REPEATS)
-            acs_context_add_mode(context, ACS_MODE_REPEAT); /* for the next try */
         ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)context->options.fifo);
         return acs_draft_drop(draft);
     }
@@ -180,8 +172,6 @@ acs_op acs_draft_queue(acs_draft *draft)
     acs_op op;
     if (ACS_UNLIKELY(hooks != NULL) && hooks->submit(draft, &op))
         return op;
-    if (ACS_UNLIKELY(draft->modes & ACS_MODE_REPEAT) && take_repeat(context))
-        draft->record->flags |= ACS_RECORD_REPEATS;
     /* A small copy or fill may have become a kernel. Read now: a queued record belongs to the scheduler. */
     const bool kernel = draft->record->kind == ACS_KIND_KERNEL;
     op = push(draft);
@@ -474,15 +464,4 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     if (ACS_UNLIKELY(acs_context_modes(context) & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) && p && p->size == sizeof *p)
         return context->hooks->launch(context, p);
     return acs_launch_unchecked(context, p);
-}
-
-/* ------------------------------------------------------------------------------------------------------------ hints */
-
-acs_status acs_mark_repeat(acs_context *context)
-{
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
-    acs_context_add_mode(context, ACS_MODE_REPEAT);
-    return ACS_OK;
 }

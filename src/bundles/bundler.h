@@ -1,12 +1,10 @@
 /*
  * The state of bundling: one per core, under the core's lock. A bundle is a batch of ops of the window that a backend
- * issues by the cheapest issue method. form.c chooses its ops, boundary.h its end; contention.h learns how long a
- * device takes for kernels.
+ * issues by the cheapest issue method. form.c chooses its ops; contention.h learns how long a device takes for kernels.
  */
 #ifndef ACS_BUNDLER_H
 #define ACS_BUNDLER_H
 
-#include "bundles/boundary.h"
 #include "bundles/contention.h"
 #include "scheduler/core.h"
 
@@ -37,8 +35,6 @@ typedef struct acs_bundler {
     uint32_t most;         /* most ops in a bundle; constant */
     bool learns;           /* whether `contention` is kept up; constant */
     uint64_t bookings;     /* actions whose results were booked */
-    acs_boundary boundary; /* finds the end of each bundle */
-    acs_op cut;            /* latest op before which a bundle ends */
     uint32_t deferred;       /* consecutive decisions without a new op */
     uint32_t least_now;    /* fewest ops in a bundle: core->batch_least, or more after smaller bundles were refused */
     uint32_t few;          /* groups launched since bundles of their size were refused */

@@ -9,8 +9,8 @@
  * or when the GPU is about to run dry. It also goes when a caller waits for an op that was not issued, or when no op
  * came for a while. Small groups are launched one by one.
  *
- * Bundles end where the stream of ops determines it (boundary.h), so that a program that repeats itself gives the same
- * bundles again.
+ * A bundle takes at most `most` ops of the program's order, from the first that was not issued. So a program that repeats
+ * itself gives the same bundles again if it waits between its repeats.
  */
 #include "bundles/bundler.h"
 #include "scheduler/core_internal.h"
@@ -106,23 +106,21 @@ static bool ops_come(const acs_core *core)
     return core->stalled || acs_fifo_ready(core->fifo);
 }
 
-/*
- * Search from the first op that was not issued to the next boundary. Pieces of which no op can go are passed over. If
- * the next boundary is not known, search up to the likely one, or, if no ops come, up to the newest op.
- */
+/* Search a piece of the program's order, from the first op that was not issued; if no op of it can go, the next one. */
 static void gather_all(acs_core *core)
 {
     acs_window *w = &core->window;
     acs_gathering *g = &core->bundler->gathering;
     uint64_t stamp = ++core->batch_ids;
-    acs_op first = 0, likely = ops_come(core) ? acs_boundary_likely(&core->bundler->boundary) : 0;
+    acs_op first = 0, last = 0;
     g->count = g->edge_count = 0;
     g->complete = false;
     for (uint32_t i = w->order_head; i && g->count < ACS_BATCH_ITEMS - 1; i = w->entries[i].order_next) {
         acs_entry *entry = &w->entries[i];
         acs_window_fetch_behind(w, entry);
-        if (first && (entry->cut || entry->seq == likely || entry->seq >= first + core->bundler->most)) {
-            g->complete = entry->seq != likely;
+        last = entry->seq;
+        if (first && last >= first + core->bundler->most) {
+            g->complete = true;
             if (g->count)
                 return;
             first = 0; /* no op of this piece can go, and later pieces need not wait for it */
@@ -133,10 +131,7 @@ static void gather_all(acs_core *core)
         if (can_follow(entry, stamp))
             gather_with_joins(core, entry, stamp);
     }
-    /* The whole window was searched: does the next op begin another bundle? */
-    const acs_bundler *b = core->bundler;
-    bool cut = core->stalled ? core->stalled->seq == b->cut : !ops_come(core) && acs_boundary_full(&b->boundary);
-    g->complete = first && cut;
+    g->complete = first && last + 1 == first + core->bundler->most;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ group */
@@ -495,30 +490,6 @@ static void booked(acs_core *core, const acs_action *action)
 
 /* ----------------------------------------------------------------------------------------------------------- follow */
 
-/*
- * The next op in program order came; it may still wait for room in the window. Find out whether a bundle ends with it.
- */
-static void popped(acs_core *core, const acs_record *op)
-{
-    acs_bundler *b = core->bundler;
-    const uint64_t type = (uint64_t)op->kind << 32 | (op->kind == ACS_KIND_KERNEL ? op->type : 0);
-    const acs_op cut = acs_boundary_add(&b->boundary, op->seq, type, op->flags & ACS_RECORD_REPEATS);
-    if (!cut)
-        return;
-    b->cut = cut;
-    /* NULL: it is not in the window yet; inserted() sets its mark */
-    acs_entry *entry = cut <= core->taken ? acs_window_find(&core->window, cut) : NULL;
-    if (entry)
-        entry->cut = true;
-}
-
-static void inserted(acs_core *core, acs_entry *entry, bool first)
-{
-    if (first)
-        acs_boundary_restart(&core->bundler->boundary);
-    entry->cut = entry->seq == core->bundler->cut;
-}
-
 static void issued(acs_core *core, const acs_entry *entry)
 {
     acs_contention_issued(&core->bundler->contention, entry->device, acs_entry_launched(entry));
@@ -553,7 +524,7 @@ static uint32_t most_ops(const acs_core *core)
     const acs_options *options = core->config.options;
     uint32_t most = lower(core->backend->bundle_most, (uint32_t)options->window / 2);
     most = options->watchdog_s ? lower(most, TUNE_BUNDLE_WATCHED_MOST) : most;
-    return options->issue == ACS_ISSUE_LAUNCH ? 0 : lower(most, ACS_BOUNDARY_MOST);
+    return options->issue == ACS_ISSUE_LAUNCH ? 0 : most;
 }
 
 static acs_status open_bundler(acs_core *core)
@@ -570,7 +541,6 @@ static acs_status open_bundler(acs_core *core)
     b->most = most;
     b->learns = b->method == ACS_METHOD_AUTO && core->config.now_ns;
     b->least_now = lower(b->method == ACS_METHOD_AUTO ? TUNE_BUNDLE_LEAST : 1, most);
-    acs_boundary_init(&b->boundary, most);
     core->bundler = b;
     core->batch_ahead = most;
     core->batch_least = b->least_now;
@@ -586,8 +556,6 @@ static void close_bundler(acs_core *core)
 const acs_batcher acs_bundle_batcher = {
     .open = open_bundler,
     .close = close_bundler,
-    .popped = popped,
-    .inserted = inserted,
     .form = form,
     .books = books,
     .booked = booked,

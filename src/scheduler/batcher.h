@@ -14,10 +14,6 @@ typedef struct acs_batcher {
     /* The core's options and backend are known. Sets core->bundler, batch_ahead and batch_least. ACS_ERR_MEMORY. */
     acs_status (*open)(acs_core *core);
     void (*close)(acs_core *core);
-    /* The next op in program order left the FIFO; it may still wait for room in the window. */
-    void (*popped)(acs_core *core, const acs_record *op);
-    /* An op entered the window, which was empty if `first`. */
-    void (*inserted)(acs_core *core, acs_entry *entry, bool first);
     /* Fill the action's batch with a bundle if one is due. `inserted`: an op entered the window in this step. */
     bool (*form)(acs_core *core, acs_action *action, bool inserted);
     /* The results of an action are about to be booked; have been booked. */

@@ -60,8 +60,6 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         if (!op)
             break;
         core->popped += !core->stalled;
-        if (!core->stalled && core->batcher)
-            core->batcher->popped(core, op);
         core->stalled = NULL;
         if (i % TUNE_EXPECT_OPS == 0)
             expect(core, op, most);
@@ -75,12 +73,9 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
         core->taken += acs_record_span(op);
         if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY))
             acs_core_count_spans_locked(core, op->u.replay.span - 1);
-        const bool first = core->window.live == 0;
         acs_entry *entry = acs_window_insert(&core->window, op, &traits);
         if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY) && op->u.replay.replay)
             acs_depend_deepen(&core->window, entry, op->u.replay.depth);
-        if (core->batcher)
-            core->batcher->inserted(core, entry, first);
         if (core->slots.devices > 1)
             entry->device = (uint8_t)op->device;
         acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);

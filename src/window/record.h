@@ -45,9 +45,8 @@ enum { ACS_CALL_PARTS = 4 }; /* most ops that a library call may become */
 enum { ACS_INLINE_ARGS = 8, ACS_INLINE_ARG_BYTES = 256, ACS_INLINE_SEGMENTS = 6 };
 
 enum {
-    ACS_RECORD_REPEATS = 1, /* acs_mark_repeat: a repeat begins with this op */
-    ACS_RECORD_REUSES = 2,  /* blocks were handed out again just before this op: `reuses` */
-    ACS_RECORD_PLACED = 8,  /* the op was counted on one of several devices, until it ends */
+    ACS_RECORD_REUSES = 1, /* blocks were handed out again just before this op: `reuses` */
+    ACS_RECORD_PLACED = 2, /* the op was counted on one of several devices, until it ends */
     /* a copy made by the runtime: it also runs on data of failed ops, and then its downstream ops skip */
     ACS_RECORD_PROPAGATES = 4
 };

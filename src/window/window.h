@@ -82,7 +82,6 @@ typedef struct acs_entry {
     uint8_t bounced;       /* refused issues that are to be tried again */
     uint8_t force_launch;  /* to be launched by itself, even if bundleable */
     uint8_t bundled;       /* issued, or being issued, in a bundle */
-    uint8_t cut;           /* bundles end before it */
     uint8_t awaited;       /* a caller waited for it, or for one of its downstream ops, at the last look */
     uint8_t device;        /* the op's device; of a join, while bundles are gathered: the device of its upstream ops */
     /* order, placement */

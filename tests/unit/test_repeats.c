@@ -1,6 +1,6 @@
 /*
- * A program that repeats itself without ever waiting: whatever the length of its repeats, most of its kernels go by kept
- * graphs after a while. On the sim backend by time, through the public calls.
+ * A program that repeats itself: whatever the length of its repeats, most of its kernels go by kept graphs after a while.
+ * On the sim backend by time, through the public calls.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ enum { OPS = 60000, CELLS = 48 };
 
 typedef struct program {
     uint32_t period, types; /* op i is like op i - period; as many types of kernels */
-    bool marks;             /* each repeat is announced */
+    bool waits;             /* for everything, before each repeat */
     bool passes;            /* the library compares passes; without them only bundles recur */
     int issue, nodes, window; /* ACS_ISSUE, ACS_GRAPH_NODES, ACS_WINDOW; 0: as it is */
 } program;
@@ -42,8 +42,8 @@ static bool launch(acs_context *context, const program *p, uint32_t i)
                                 .block = {1 + (uint32_t)(drawn >> 16) % p->types, 1, 1}};
     params.uses.segments = uses;
     params.uses.count = 3;
-    if (p->marks && i % p->period == 0)
-        assert_int_equal(acs_mark_repeat(context), ACS_OK);
+    if (p->waits && i % p->period == 0)
+        assert_int_equal(acs_sync(context), ACS_OK);
     return acs_launch(context, &params) != 0;
 }
 
@@ -73,13 +73,14 @@ static uint32_t replayed(const program *p, uint64_t *refused)
     return (uint32_t)(100 * stats.issued_by[ACS_ISSUE_REPLAY] / OPS);
 }
 
-static void repeats_that_fit_no_bundle_are_replayed(void **state)
+/* Without passes, as with several devices: bundles are counted from where the program waits. */
+static void bundles_between_waits_are_replayed(void **state)
 {
     (void)state;
     static const uint32_t periods[] = {17, 90, 150, 333};
     uint64_t refused;
     for (uint32_t i = 0; i < 4; i++) {
-        const program p = {.period = periods[i], .types = 5, .issue = ACS_ISSUE_REPLAY};
+        const program p = {.period = periods[i], .types = 5, .waits = true, .issue = ACS_ISSUE_REPLAY};
         assert_in_range(replayed(&p, &refused), 97, 100);
     }
 }
@@ -96,10 +97,10 @@ static void passes_find_repeats_of_any_length(void **state)
 }
 
 /* A bundle is at most 256 ops, however large the window: a longer step is a few of them, each time the same. */
-static void marked_steps_longer_than_any_bundle_are_replayed(void **state)
+static void steps_longer_than_any_bundle_are_replayed(void **state)
 {
     (void)state;
-    const program p = {.period = 700, .types = 1, .marks = true, .issue = ACS_ISSUE_REPLAY, .window = 4096};
+    const program p = {.period = 700, .types = 1, .waits = true, .issue = ACS_ISSUE_REPLAY, .window = 4096};
     uint64_t refused;
     assert_in_range(replayed(&p, &refused), 97, 100);
 }
@@ -107,59 +108,18 @@ static void marked_steps_longer_than_any_bundle_are_replayed(void **state)
 static void they_are_where_the_runtime_chooses(void **state)
 {
     (void)state;
-    const program p = {.period = 150, .types = 12, .issue = ACS_ISSUE_AUTO};
+    const program p = {.period = 150, .types = 12, .waits = true, .issue = ACS_ISSUE_AUTO};
     uint64_t refused;
     assert_in_range(replayed(&p, &refused), 50, 100); /* in the end all; a graph is built when it would have paid */
-}
-
-/* Nothing tells one op of a type from the next: the program says where its repeats begin. Too many shapes to keep all. */
-static void marks_help_where_all_kernels_are_of_one_type(void **state)
-{
-    (void)state;
-    program p = {.period = 90, .types = 1, .issue = ACS_ISSUE_REPLAY, .nodes = 2000};
-    uint64_t without, with;
-    (void)replayed(&p, &without);
-    p.marks = true;
-    assert_in_range(replayed(&p, &with), 90, 100);
-    assert_true(4 * with < without);
-}
-
-static int mark_inside(void *context)
-{
-    return acs_mark_repeat(*(acs_context **)context) == ACS_ERR_STATE ? 0 : 1;
-}
-
-/* Where a context may not be used; and a mark in vain, or many, change nothing. */
-static void marks_anywhere_do_no_harm(void **state)
-{
-    (void)state;
-    static int x;
-    acs_options options;
-    acs_context *context = NULL;
-    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
-    options.backend = ACS_BACKEND_SIM;
-    assert_int_equal(acs_open(&options, &context), ACS_OK);
-    for (int i = 0; i < 300; i++) {
-        for (int k = 0; k < i % 3; k++)
-            assert_int_equal(acs_mark_repeat(context), ACS_OK);
-        assert_true(acs_memset(context, &x, i, sizeof x));
-    }
-    assert_true(acs_host(context, mark_inside, &context, sizeof context, ACS_USES(ACS_IN(&x, sizeof x))));
-    assert_int_equal(acs_mark_repeat(context), ACS_OK);
-    assert_int_equal(acs_sync(context), ACS_OK);
-    assert_int_equal(x, (299 & 0xff) * 0x01010101);
-    assert_int_equal(acs_close(context), ACS_OK);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(repeats_that_fit_no_bundle_are_replayed),
+        cmocka_unit_test(bundles_between_waits_are_replayed),
         cmocka_unit_test(passes_find_repeats_of_any_length),
-        cmocka_unit_test(marked_steps_longer_than_any_bundle_are_replayed),
+        cmocka_unit_test(steps_longer_than_any_bundle_are_replayed),
         cmocka_unit_test(they_are_where_the_runtime_chooses),
-        cmocka_unit_test(marks_help_where_all_kernels_are_of_one_type),
-        cmocka_unit_test(marks_anywhere_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
