@@ -23,8 +23,8 @@ namespace bench {
 class runner : public sink {
 public:
     /**
-     * Other settings to try (streams, threads); the harness tries each in warm-up and keeps the fastest. After choose()
-     * comes prepare().
+     * Other settings to try (streams, threads); the harness tries each in warm-up and keeps the fastest. choose() is called
+     * at least once for each program, and prepare() follows.
      */
     virtual int variants() const { return 1; }
     virtual void choose(int variant) { (void)variant; }

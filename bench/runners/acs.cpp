@@ -56,14 +56,14 @@ public:
     acs_runner(const acs_runner &) = delete;
     acs_runner &operator=(const acs_runner &) = delete;
 
+    /* A program is about to come. It has a context of its own: the library knows nothing of those before it. */
+    void choose(int) override { reopen(); }
+
     /* The worker looks for work for a while before it sleeps (ACS_SPIN_US). */
     void ready() override
     {
-        if (how_.first) {
-            close();
-            open();
-            before_ = {};
-        }
+        if (how_.first)
+            reopen();
         (void)acs_wait(context_, acs_memset(context_, landing_, 0, 4));
     }
 
@@ -137,6 +137,13 @@ private:
         if (status != ACS_OK && failure_.empty())
             failure_ = acs_error_text(call);
         return status == ACS_OK;
+    }
+
+    void reopen()
+    {
+        close();
+        open();
+        before_ = {};
     }
 
     void open()

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_RANGE = UINT32_MAX };
+#define NO_RANGE UINT32_MAX
 
 /* A segment and its strand. */
 typedef struct owned {
