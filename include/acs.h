@@ -189,7 +189,7 @@ typedef struct acs_options {
  *                         the default for it and the environment's values for the others.
  * A bad value of ACS_LOG, ACS_STATS, ACS_DOT or ACS_MEMORY_LOG is no error: a warning is written to standard error
  * once, and the default is used. acs_open does the same where a file that the last two name cannot be written.
- * Set-user-ID programs do not take ACS_DOT, ACS_LEDGER, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment. An
+ * Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment. An
  * unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
  */
 acs_status acs_options_init(acs_options *options, size_t size);
@@ -705,7 +705,8 @@ acs_status acs_sync(acs_context *context);
 /**
  * Wait for one op. A kernel that went in a bundle is known to have ended when the kernels before it in the bundle have
  * ended, too. That is at the latest the end of the whole bundle (docs/issue-methods.md).
- * @return ACS_OK; ACS_ERR_LAUNCH, _HOST, _SKIPPED, _DEVICE as the op ended; ACS_ERR_ARGUMENT for an op never queued.
+ * @return ACS_OK; ACS_ERR_LAUNCH, _HOST, _SKIPPED, _DEVICE as the op ended; ACS_ERR_ARGUMENT for a number that was not
+ *         given out yet. One that repeats left out (docs/repeats.md) counts as an op that has ended well.
  */
 acs_status acs_wait(acs_context *context, acs_op op);
 
@@ -863,9 +864,8 @@ acs_status acs_group_cancel(acs_context *context);
  *
  * Kernels of a pass may be held back until it ends, or until the program waits for one of those that they share memory
  * with. So do not compute for long inside a pass. Their numbers (acs_op) may be less than those of ops that were queued
- * before, and may leave gaps. Without effect with several devices, ACS_CHECK, ACS_DOT, ACS_WATCHDOG_S, ACS_SERIAL,
- * ACS_DISABLE, ACS_ISSUE=launch, on the host backend, for groups, captures, and once the context has blocks whose
- * contents move.
+ * before, and may leave gaps. docs/repeats.md says where passes have no effect: with several devices, on the host
+ * backend, in groups and captures, and with some options.
  *
  * Passes are found without these calls, too, unless ACS_REPEATS=named (docs/repeats.md). The first call in a context ends
  * that, since the program knows better.
@@ -875,7 +875,7 @@ acs_status acs_group_cancel(acs_context *context);
  * @param key      Names the part within the context. Any number; the same one for each pass through the part.
  * @return ACS_OK; as acs_open where the default context cannot be opened.
  * @retval ACS_ERR_STATE   this thread is in a pass, of any context, or another one is in a pass of this part. Nothing
- *                         changed.
+ *                         changed: do not call acs_repeat_end for this call, since it would end the pass that is under way.
  * @retval ACS_ERR_MEMORY  Nothing changed.
  */
 acs_status acs_repeat_begin(acs_context *context, uint64_t key);
@@ -922,7 +922,7 @@ typedef struct acs_statistics {
     size_t size;               /**< sizeof(acs_statistics); set by the caller */
     /**
      * Ops of callers, and copies of the runtime's own (`transfers` and others). `copies` and `levels` count the latter,
-     * too.
+     * too. While kernels are replayed (`replays`) it may be too large; it is exact once all ops have ended.
      */
     uint64_t queued;
     uint64_t retired;          /**< queued ops that ended in any way */
@@ -944,7 +944,7 @@ typedef struct acs_statistics {
      * Longest chain of dependent ops, ended ones included: the critical path, in ops. Exact with ACS_STATS=1, as long
      * as the index of segments takes less than 64 MiB. Else a lower bound: a dependency on an op that has ended counts
      * where a later op names the same segment, but not always where segments only overlap. Where kernels are replayed it
-     * may be too large with ACS_STATS=1, and too small without (docs/repeats.md).
+     * may be too large, and without ACS_STATS=1 also too small (docs/repeats.md).
      */
     uint64_t levels;
     uint64_t slots_used;       /**< most slots open to new ops at once, of those that ACS_STREAMS allows */

@@ -93,7 +93,8 @@ static void rouse(acs_context *context, uint64_t when)
 /* Whether a worker missed news at its latest look and has to look once more. Clears the marks. */
 static bool take_missed(acs_context *context)
 {
-    bool missed = false;
+    /* relaxed: the thread that set it plays later, or waits for one that does */
+    bool missed = atomic_exchange_explicit(&context->sim_driver->called, false, memory_order_relaxed);
     for (uint32_t i = 0; i < context->sim_driver->count; i++) {
         missed |= context->sim_driver->workers[i].missed;
         context->sim_driver->workers[i].missed = false;
@@ -179,6 +180,8 @@ static void interleave(acs_context *context)
         else if (!driver->ahead || acs_random_below(&driver->random, driver->ahead) == 0)
             steps = acs_random_below(&driver->random, STEPS_AFTER_CALL + 1);
         stepping_give(context);
+    } else {
+        atomic_store_explicit(&driver->called, true, memory_order_relaxed); /* the one that plays may have looked before */
     }
     while (steps-- > 0)
         (void)step(context);

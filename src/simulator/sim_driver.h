@@ -24,6 +24,7 @@ typedef struct acs_sim_worker {
  */
 typedef struct acs_sim_driver {
     _Atomic(uint32_t) stepping; /* 1: a thread plays the workers */
+    _Atomic(bool) called;       /* a call came while another thread played: idle workers look again. Set by any thread */
     uint64_t caller_at;         /* virtual time of the callers, ns */
     void (*yield)(void *user);  /* for tests: lets other producers go on between two steps; called by any thread */
     void *yield_user;

@@ -74,6 +74,30 @@ static void threads_that_share_the_simulator_keep_the_device(void **state)
     assert_int_equal(acs_context_error(*state, NULL), ACS_OK);
 }
 
+/* An op that is queued while another thread plays the workers is seen, even if all of them had just become idle. */
+static void a_call_while_another_thread_plays_is_noticed(void **state)
+{
+    (void)state;
+    acs_options options;
+    acs_context *context = NULL;
+    int x = 0;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_SIM;
+    options.sim_order = ACS_SIM_ORDER_TIME;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(acs_sync(context), ACS_OK);
+        while (acs_step(context) == ACS_OK)
+            continue; /* until the workers are idle */
+        atomic_store_explicit(&context->sim_driver->stepping, 1, memory_order_relaxed); /* as if another thread played */
+        assert_true(acs_memset(context, &x, i, sizeof x) > 0);
+        atomic_store_explicit(&context->sim_driver->stepping, 0, memory_order_relaxed);
+        assert_int_equal(acs_sync(context), ACS_OK);
+    }
+    assert_int_equal(x, 0x02020202);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 /* ACS_DISABLE steps inside the launch as long as anything goes on: a lost device's time does not. */
 static void launch_on_a_lost_device_returns(void **state)
 {
@@ -104,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SIM(thread_that_waits_for_another_ones_call_keeps_the_device),
+        cmocka_unit_test(a_call_while_another_thread_plays_is_noticed),
         cmocka_unit_test(launch_on_a_lost_device_returns),
         SIM(threads_that_share_the_simulator_keep_the_device),
     };
