@@ -1,0 +1,202 @@
+"""
+Arrays of any library as memory: their address, and the segments that an op touches through them. Understood are
+``__cuda_array_interface__`` (CuPy, numba-cuda, PyTorch, JAX, Warp), ``__array_interface__`` (NumPy), PyTorch tensors on the
+CPU, DLPack, and objects with the buffer protocol.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any
+
+READ, WRITE, UPDATE = 1, 2, 3
+_BYTES, _ALL, _TOKEN = 0, 1, 2
+_TILES_MOST = 64  # most tiles for one array; of more dimensions the bytes between them are touched, too
+_segment = struct.Struct("=QQQQBBHI")
+
+
+class Span:
+    """
+    Memory that ops name: where it begins, and which bytes from there on. Made once of an array, it saves the time to look
+    at the array in each launch. It keeps the array alive.
+    """
+
+    __slots__ = ("ptr", "nbytes", "pieces", "whole", "extent", "owner", "_packed")
+
+    def __init__(self, ptr: int, pieces: Iterable[tuple[int, int, int, int]], owner: Any = None, whole: bool = True,
+                 extent: int = _BYTES) -> None:
+        """``pieces``: address, bytes of a row, rows, bytes between the starts of rows. ``whole``: they hold nothing else."""
+        self.ptr, self.owner, self.whole, self.extent = ptr, owner, whole, extent
+        self.pieces = tuple(pieces)
+        self.nbytes = sum(row * rows for _, row, rows, _ in self.pieces)
+        self._packed: list[bytes | None] = [None, None, None, None]
+
+    def packed(self, access: int) -> bytes:
+        """The segments as the library reads them."""
+        packed = self._packed[access]
+        if packed is None:
+            how = UPDATE if access == WRITE and not self.whole else access
+            packed = b"".join(_segment.pack(base, row, rows, pitch, how, self.extent, 0, 0)
+                              for base, row, rows, pitch in self.pieces)
+            self._packed[access] = packed
+        return packed
+
+    @property
+    def count(self) -> int:
+        """How many segments it has."""
+        return len(self.pieces)
+
+    def __repr__(self) -> str:
+        return f"acs.Span({self.ptr:#x}, {self.nbytes} bytes in {len(self.pieces)} pieces)"
+
+
+def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
+    """These bytes."""
+    return Span(ptr, ((ptr, nbytes, 1, 0),) if nbytes else (), owner)
+
+
+def tile(ptr: int, row_bytes: int, rows: int, pitch_bytes: int, owner: Any = None) -> Span:
+    """Rows of ``row_bytes`` bytes whose starts are ``pitch_bytes`` apart."""
+    return Span(ptr, ((ptr, row_bytes, rows, pitch_bytes),) if row_bytes and rows else (), owner)
+
+
+def token(key: int) -> Span:
+    """A name without bytes, to order ops by: those that write it follow each other in program order."""
+    return Span(0, ((key, 0, 0, 0),), extent=_TOKEN)
+
+
+ALL = Span(0, ((0, 0, 0, 0),), extent=_ALL)
+"""All memory, and all tokens."""
+
+
+def _dimensions(shape: Iterable[int], strides: Iterable[int]) -> list[tuple[int, int]]:
+    """Dimensions with more than one element each, the widest stride first; those that repeat the same bytes are left out."""
+    return sorted(((abs(stride), size) for size, stride in zip(shape, strides) if size > 1 and stride), reverse=True)
+
+
+def _join(dimensions: list[tuple[int, int]], itemsize: int) -> tuple[int, list[tuple[int, int]], bool]:
+    """Bytes in a row at the inner end; the other dimensions, outermost first; whether elements overlap."""
+    row, overlaps = itemsize, False
+    outer: list[tuple[int, int]] = []
+    for stride, size in reversed(dimensions):
+        reach = outer[0][0] * (outer[0][1] - 1) + row if outer else row
+        overlaps |= stride < reach
+        if not outer and stride == row:
+            row *= size
+        elif outer and stride == outer[0][0] * outer[0][1]:
+            outer[0] = (outer[0][0], outer[0][1] * size)
+        else:
+            outer.insert(0, (stride, size))
+    return row, outer, overlaps
+
+
+def strided(ptr: int, shape: Iterable[int], strides: Iterable[int] | None, itemsize: int, owner: Any = None) -> Span:
+    """The bytes of an array; strides in bytes, None: without gaps, the last dimension inside."""
+    shape = tuple(shape)
+    count = 1
+    for size in shape:
+        count *= size
+    if strides is None or not count:
+        return Span(ptr, ((ptr, count * itemsize, 1, 0),) if count else (), owner)
+    strides = tuple(strides)
+    first = ptr + sum(stride * (size - 1) for size, stride in zip(shape, strides) if stride < 0)
+    row, outer, overlaps = _join(_dimensions(shape, strides), itemsize)
+    tiles = 1
+    for _, size in outer[:-1]:
+        tiles *= size
+    if overlaps or tiles > _TILES_MOST:
+        return Span(ptr, ((first, row + sum(stride * (size - 1) for stride, size in outer), 1, 0),), owner, whole=False)
+    starts = [first]
+    for stride, size in outer[:-1]:
+        starts = [start + stride * i for start in starts for i in range(size)]
+    pitch, rows = outer[-1] if outer else (0, 1)
+    return Span(ptr, ((start, row, rows, pitch) for start in starts), owner)
+
+
+class _DLDataType(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
+                ("ndim", ctypes.c_int32), ("dtype", _DLDataType), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+
+
+def _from_dlpack(array: Any) -> Span:
+    capsule = array.__dlpack__()
+    t = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    itemsize = (t.dtype.bits * t.dtype.lanes + 7) // 8
+    strides = [t.strides[i] * itemsize for i in range(t.ndim)] if t.strides else None
+    return strided((t.data or 0) + t.byte_offset, [t.shape[i] for i in range(t.ndim)], strides, itemsize, (array, capsule))
+
+
+def _from_interface(array: Any) -> Span:
+    about = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
+    return strided(about["data"][0] or 0, about["shape"], about.get("strides"), int(about["typestr"][2:]), array)
+
+
+def _from_torch(array: Any) -> Span:
+    size = array.element_size()
+    if array.is_contiguous():
+        return bytes_at(array.data_ptr(), array.numel() * size, array)
+    return strided(array.data_ptr(), array.shape, [s * size for s in array.stride()], size, array)
+
+
+def _from_cupy(array: Any) -> Span:
+    if array.flags.c_contiguous:
+        return bytes_at(array.data.ptr, array.nbytes, array)
+    return strided(array.data.ptr, array.shape, array.strides, array.itemsize, array)
+
+
+def _from_ctypes(array: Any) -> Span:
+    return bytes_at(ctypes.addressof(array), ctypes.sizeof(array), array)
+
+
+def _from_buffer(array: Any) -> Span:
+    view = memoryview(array)
+    if view.readonly:
+        raise TypeError(f"acs: an object of type {type(array).__name__} cannot be written, and its address is not known")
+    raw = (ctypes.c_char * 0).from_buffer(view)
+    return strided(ctypes.addressof(raw), view.shape or (), view.strides, view.itemsize, (array, view))
+
+
+def _find_reader(array: Any) -> Callable[[Any], Span]:
+    """How the memory of arrays of this type is found. Those that cost least come first."""
+    if isinstance(array, Span):
+        return lambda memory: memory
+    if hasattr(array, "__acs_span__"):
+        return lambda owner: owner.__acs_span__
+    if hasattr(array, "data_ptr") and hasattr(array, "element_size"):
+        return _from_torch
+    if type(array).__module__.startswith("cupy") and hasattr(array, "flags"):
+        return _from_cupy
+    if hasattr(array, "__cuda_array_interface__") or hasattr(array, "__array_interface__"):
+        return _from_interface
+    if hasattr(array, "__dlpack__"):
+        return _from_dlpack
+    if isinstance(array, (ctypes.Array, ctypes.Structure, ctypes._SimpleCData)):
+        return _from_ctypes
+    try:
+        memoryview(array)
+    except TypeError:
+        raise TypeError(f"acs: an object of type {type(array).__name__} is no array: it has none of "
+                        "__cuda_array_interface__, __array_interface__, __dlpack__, and no buffer") from None
+    return _from_buffer
+
+
+_readers: dict[type, Callable[[Any], Span]] = {}
+
+
+def span(array: Any) -> Span:
+    """The memory of an array. A TypeError says why there is none."""
+    reader = _readers.get(type(array))
+    if reader is None:
+        reader = _readers[type(array)] = _find_reader(array)
+    return reader(array)

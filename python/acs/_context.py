@@ -1,0 +1,454 @@
+"""Contexts: where ops are queued, and where a program waits for them."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import sys
+import threading
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType
+from typing import Any
+
+from . import _arrays, _errors, _layout, _waits
+from ._arrays import READ, UPDATE, WRITE, Span, span
+from ._kernels import Kernel, plain_value
+from ._library import (Attributes, Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Site, Uses, check,
+                       error_from, ErrorText, free, held, last_error)
+
+_BACKENDS = ("auto", "cuda", "host", "sim")
+_KEPT_OPS = 8192  # ops whose arrays are kept alive before it is looked which of them have ended
+_DEVICE, _PINNED, _RELOCATABLE, _LAZY = 0, 1, 0x100, 0x200
+
+_sites: dict[tuple[CodeType, int], Any] = {}
+_plain = frozenset((int, float, bool))  # values that are packed as they are
+_open: "set[Context]" = set()  # until they are closed
+
+
+def _site(depth: int) -> Any:
+    """A pointer to the line that called a method, for errors and statistics; the library keeps it."""
+    frame = sys._getframe(depth)
+    key = (frame.f_code, frame.f_lineno)
+    site = _sites.get(key)
+    if site is None:
+        name = frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name
+        site = _sites[key] = ctypes.pointer(Site(name.encode(), frame.f_code.co_filename.encode(), frame.f_lineno))
+    return site
+
+
+def _sizes(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
+    if isinstance(value, int):
+        return value, 1, 1
+    sizes = tuple(int(v) for v in value)
+    if not 1 <= len(sizes) <= 3:
+        raise ValueError(f"acs: {what} has {len(sizes)} sizes; it must have one to three")
+    return sizes + (1,) * (3 - len(sizes))  # type: ignore[return-value]
+
+
+def _footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Span]) -> tuple[bytes, int]:
+    """Segments of all arrays, packed, and how many they are. `seen`: arrays of this call whose memory is known."""
+    packed, count = [], 0
+    for arrays, access in ((reads, READ), (writes, WRITE), (updates, UPDATE)):
+        for array in arrays:
+            memory = array if type(array) is Span else seen.get(id(array)) or span(array)
+            packed.append(memory.packed(access))
+            count += len(memory.pieces)
+    return b"".join(packed), count
+
+
+def _values(args: Sequence[Any], types: Sequence[str], seen: dict[int, Span]) -> list[Any]:
+    """What arguments are packed as; the memory of arrays goes to `seen`."""
+    values = []
+    for value, name in zip(args, types):
+        kind = type(value)
+        if kind is Span:
+            values.append(value.ptr)
+        elif kind in _plain:
+            values.append(value)
+        elif name == "pointer" and kind is not ctypes.c_void_p:
+            memory = seen[id(value)] = span(value)
+            values.append(memory.ptr)
+        else:
+            values.append(plain_value(value))
+    return values
+
+
+class Block:
+    """Memory of :meth:`Context.malloc`. It is freed by :meth:`free`, or with its context."""
+
+    def __init__(self, context: "Context", ptr: int, nbytes: int) -> None:
+        self.context, self.ptr, self.nbytes = context, ptr, nbytes
+        self.__acs_span__ = _arrays.bytes_at(ptr, nbytes)
+
+    def __getitem__(self, part: slice) -> Span:
+        """These bytes of it."""
+        first, last, step = part.indices(self.nbytes)
+        if step != 1:
+            raise ValueError("acs: a part of a block has no steps")
+        return _arrays.bytes_at(self.ptr + first, max(last - first, 0), self)
+
+    def free(self) -> int:
+        """Free it, behind the ops that were launched before. Returns at once."""
+        return self.context._op(held.acs_free_op(self.context._handle, self.ptr, None))
+
+
+class Context:
+    """
+    Takes ops in program order and runs them out of order. Options are those of docs/options.md by their names in lower case
+    without ``ACS_`` (``backend="host"``, ``workers=2``); others come from the environment. Use it by ``with``, or call
+    :meth:`close`; at the latest it is closed at exit. Any thread may use it.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self._at: int | None = None
+        self._kept: deque[tuple[int, Any]] = deque()
+        self._kept_most = _KEPT_OPS
+        self._failures: dict[int, BaseException] = {}
+        self._lock = threading.Lock()
+        raw = ctypes.create_string_buffer(_layout.OPTIONS_BYTES)
+        check(held.acs_options_init(raw, _layout.OPTIONS_BYTES))
+        for name, value in options.items():
+            _set_option(raw, name, value)
+        handle = ctypes.c_void_p()
+        check(free.acs_open(raw, ctypes.byref(handle)))
+        self._at = handle.value
+        self._params = LaunchParams(size=ctypes.sizeof(LaunchParams), grid=Dim3(1, 1, 1), block=Dim3(1, 1, 1), no_wait=1)
+        self._params_at = ctypes.addressof(self._params)
+        self._uses = self._params.uses  # the same bytes
+        self._kernel: Kernel | None = None
+        self._packing: Any = None
+        self._shape: Any = None
+        self._pid = os.getpid()
+        _open.add(self)
+
+    def __enter__(self) -> "Context":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def backend(self) -> str:
+        """Where ops run: "cuda", "host" or "sim"."""
+        return _BACKENDS[held.acs_context_backend(self._handle)]
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._at is None
+
+    def close(self) -> None:
+        """Wait for all ops and release everything. Raises the context's first failure. Twice is allowed."""
+        handle, self._at = self._at, None
+        _open.discard(self)
+        if handle is None:
+            return
+        try:
+            check(_waits.wait(lambda: free.acs_close(handle)))
+        except _errors.Error as error:
+            raise self._with_cause(error) from self._failures.get(error.cause or error.op)
+        finally:
+            self._kept.clear()
+
+    # ------------------------------------------------------------------------------------------------------------ ops
+
+    def launch(self, kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int], args: Sequence[Any] = (), *,
+               reads: Sequence[Any] = (), writes: Sequence[Any] = (), updates: Sequence[Any] = (), shared_bytes: int = 0,
+               cooperative: bool = False, device: int | None = None, wait: bool = True, _depth: int = 2) -> int:
+        """
+        Queue a kernel. Returns its number, for :meth:`wait` and :meth:`query`.
+
+        ``reads``, ``writes`` and ``updates`` are the arrays (or :class:`Span`) that it only reads, writes completely without
+        reading, or reads and writes. When in doubt: ``updates``. The arrays are kept alive until the op has ended.
+        ``wait=False``: raise FullError instead of waiting for room.
+        """
+        packing = kernel.packing(args)
+        seen: dict[int, Span] = {}
+        values = _values(args, packing.types, seen)
+        segments, count = _footprint(reads, writes, updates, seen)
+        site = _site(_depth)
+        p, uses = self._params, self._uses
+        while True:
+            with self._lock:
+                shape = (grid, block, shared_bytes, cooperative, device)
+                if shape != self._shape:
+                    self._set_shape(*shape)
+                try:
+                    packing.pack(*values)
+                except Exception as error:
+                    raise ValueError(f"acs: an argument of kernel '{kernel.name}' does not fit its type "
+                                     f"({', '.join(packing.types)}): {error}") from None
+                if kernel is not self._kernel or packing is not self._packing:
+                    p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
+                    self._kernel, self._packing = kernel, packing
+                uses.segments, uses.count, p.site = segments, count, site
+                op = held.acs_launch(self._handle, self._params_at)
+            if op:
+                return self._keep(op, (kernel, args, reads, writes, updates))
+            error = last_error()
+            if error.status != _layout.ACS_ERR_FULL or not wait:
+                raise error
+            self._make_room()
+
+    def copy(self, to: Any, source: Any, *, _depth: int = 2) -> int:
+        """Queue a copy of all bytes of an array to one of the same size; both without gaps."""
+        dst, src = span(to), span(source)
+        for memory, what in ((dst, "target"), (src, "source")):
+            if len(memory.pieces) != 1 or memory.pieces[0][2] != 1 or not memory.whole:
+                raise ValueError(f"acs: the {what} of a copy has gaps")
+        if dst.nbytes != src.nbytes:
+            raise ValueError(f"acs: a copy of {src.nbytes} bytes to {dst.nbytes}")
+        about = OpParams(_site(_depth), 0)
+        op = free.acs_memcpy_op(self._handle, dst.pieces[0][0], src.pieces[0][0], dst.nbytes, ctypes.byref(about))
+        return self._keep(self._op(op), (dst, src))
+
+    def fill(self, to: Any, value: int, *, _depth: int = 2) -> int:
+        """Queue that each byte of an array without gaps gets this value, 0 to 255."""
+        dst = span(to)
+        if len(dst.pieces) != 1 or dst.pieces[0][2] != 1 or not dst.whole:
+            raise ValueError("acs: the target of a fill has gaps")
+        if not 0 <= value <= 255:
+            raise ValueError(f"acs: a fill with {value}; a byte is 0 to 255")
+        about = OpParams(_site(_depth), 0)
+        return self._keep(self._op(free.acs_memset_op(self._handle, dst.pieces[0][0], value, dst.nbytes,
+                                                      ctypes.byref(about))), dst)
+
+    def call(self, function: Callable[[], Any], *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
+             updates: Sequence[Any] = ()) -> int:
+        """
+        Queue a Python function. It runs on a thread of the library once the ops have ended that it depends on. It must not
+        call acs. If it raises, the op fails, those that depend on it are skipped, and waits raise HostError from it.
+        """
+        number: list[int] = []
+
+        def run(_: int | None) -> int:
+            try:
+                function()
+                return 0
+            except BaseException as error:  # it must not cross the library
+                self._failures[number[0] if number else 0] = error
+                if not number:
+                    traceback.print_exception(error)
+                return 1
+
+        callback = HOST_FUNCTION(run)
+        segments, count = _footprint(reads, writes, updates, {})
+        about = OpParams(_site(2), 0)
+        with self._lock:  # the function may run before the number is known; it then waits for the interpreter's lock
+            op = held.acs_host_op(self._handle, callback, None, 0, Uses(segments, count), ctypes.byref(about))
+            if op:
+                number.append(op)
+        return self._keep(self._op(op), (callback, reads, writes, updates))
+
+    # --------------------------------------------------------------------------------------------------------- memory
+
+    def malloc(self, nbytes: int, *, pinned: bool = False, relocatable: bool = False, lazy: bool = False) -> Block:
+        """Memory of the device, or pinned memory of the host, in program order. See acs_malloc for what the words mean."""
+        kind = (_PINNED if pinned else _DEVICE) | (_RELOCATABLE if relocatable else 0) | (_LAZY if lazy else 0)
+        at = ctypes.c_void_p()
+        about = OpParams(_site(2), 0)
+        check(free.acs_malloc_op(self._handle, nbytes, kind, ctypes.byref(at), ctypes.byref(about)))
+        return Block(self, at.value or 0, nbytes)
+
+    # ---------------------------------------------------------------------------------------------------------- waits
+
+    def wait(self, op: int) -> None:
+        """Wait for an op. Raises what it failed of. Ctrl-C ends the wait, not the op."""
+        handle = self._handle
+        status = _waits.wait(lambda: free.acs_wait(handle, op),
+                             lambda: free.acs_query(handle, op) != _layout.ACS_NOT_READY)
+        if status != _layout.ACS_OK:
+            self._raise(op, status)
+
+    def query(self, op: int) -> bool:
+        """Whether an op has ended. Raises what it failed of."""
+        status = free.acs_query(self._handle, op)
+        if status not in (_layout.ACS_OK, _layout.ACS_NOT_READY):
+            self._raise(op, status)
+        return status == _layout.ACS_OK
+
+    def sync(self) -> None:
+        """Wait for all ops. Raises the context's first failure since it was opened, or since :meth:`clear`."""
+        handle, kept = self._handle, len(self._kept)
+        status = _waits.wait(lambda: free.acs_sync(handle))
+        for _ in range(min(kept, len(self._kept))):
+            self._kept.popleft()
+        if status != _layout.ACS_OK:
+            e = ErrorText(size=ctypes.sizeof(ErrorText))
+            if held.acs_context_error(handle, ctypes.byref(e)) == _layout.ACS_OK:
+                raise last_error()
+            error = error_from(e)
+            raise self._with_cause(error) from self._failures.get(error.cause or error.op)
+
+    def wait_for(self, array: Any, access: str = "read") -> None:
+        """Before you touch an array yourself: wait for the ops that conflict with that (access "read" or "write")."""
+        how = {"read": READ, "write": UPDATE}.get(access)
+        if how is None:
+            raise ValueError(f"acs: the access is '{access}'; it must be read or write")
+        memory, handle = span(array), self._handle
+        for base, row, rows, pitch in memory.pieces:
+            check(_waits.wait(lambda: free.acs_wait_range(handle, base, row + pitch * (rows - 1), how)))
+
+    def clear(self) -> None:
+        """Wait for all ops, and forget all failures."""
+        handle = self._handle
+        check(_waits.wait(lambda: free.acs_clear(handle)))
+        self._failures.clear()
+
+    # ------------------------------------------------------------------------------------------------------- sections
+
+    @contextlib.contextmanager
+    def repeat(self, key: int) -> Iterator[None]:
+        """With this: a part of the program that recurs (docs/repeats.md). ``key`` names it, and is the same each time."""
+        check(held.acs_repeat_begin(self._handle, key))
+        try:
+            yield
+        finally:
+            check(free.acs_repeat_end(self._handle))
+
+    @contextlib.contextmanager
+    def group(self, *, slots: int = 0, ops_most: int = 4096) -> Iterator[dict[str, int]]:
+        """With this: ops that are held, and planned together at the end. The dictionary then has the plan's figures."""
+        check(held.acs_group_begin(self._handle, ops_most))
+        figures: dict[str, int] = {}
+        try:
+            yield figures
+        except BaseException:
+            check(free.acs_group_cancel(self._handle))
+            raise
+        report = GroupReport(size=ctypes.sizeof(GroupReport))
+        params = GroupParams(ctypes.sizeof(GroupParams), slots, 0)
+        check(free.acs_group_submit(self._handle, ctypes.byref(params), ctypes.byref(report)))
+        figures.update({name: getattr(report, name) for name, _ in GroupReport._fields_[1:]})
+
+    def after_stream(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
+                     updates: Sequence[Any] = ()) -> int:
+        """Order ops from now on that touch these arrays behind a stream's work. While it is captured, ops become its nodes."""
+        segments, count = _footprint(reads, writes, updates, {})
+        return self._op(free.acs_after_stream(self._handle, _stream(stream), Uses(segments, count)))
+
+    def stream_after(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
+                     updates: Sequence[Any] = ()) -> None:
+        """Order work that you give to the stream from now on behind ops that conflict with these accesses."""
+        segments, count = _footprint(reads, writes, updates, {})
+        check(free.acs_stream_after(self._handle, _stream(stream), Uses(segments, count)))
+
+    # ------------------------------------------------------------------------------------------------------ statistics
+
+    def stats(self) -> dict[str, Any]:
+        """Counters since the context was opened, by their names in acs_statistics."""
+        raw = ctypes.create_string_buffer(_layout.STATISTICS_BYTES)
+        ctypes.c_size_t.from_buffer(raw).value = _layout.STATISTICS_BYTES
+        check(free.acs_stats(self._handle, raw))
+        figures: dict[str, Any] = {}
+        for name, offset, count in _layout.STATISTICS:
+            values = (ctypes.c_uint64 * count).from_buffer(raw, offset)
+            figures[name] = values[0] if count == 1 else list(values)
+        return figures
+
+    # ---------------------------------------------------------------------------------------------------------- inside
+
+    @property
+    def _handle(self) -> int:
+        if self._at is None:
+            raise _errors.StateError("acs: the context is closed", _layout.ACS_ERR_STATE)
+        return self._at
+
+    def _set_shape(self, grid: Any, block: Any, shared_bytes: int, cooperative: bool, device: int | None) -> None:
+        self._shape = None
+        self._params.grid = Dim3(*_sizes(grid, "a grid"))
+        self._params.block = Dim3(*_sizes(block, "a block"))
+        self._params.shared_bytes = shared_bytes
+        self._params.attributes = Attributes(cooperative=cooperative, on=0 if device is None else device + 1)
+        self._shape = (grid, block, shared_bytes, cooperative, device)
+
+    def _op(self, op: int) -> int:
+        if not op:
+            raise last_error()
+        return op
+
+    def _keep(self, op: int, what: Any) -> int:
+        """Keep what the op uses until it has ended."""
+        self._kept.append((op, what))
+        if len(self._kept) > self._kept_most:
+            self._drop_ended()
+        return op
+
+    def _drop_ended(self) -> None:
+        """Forget what ops used that have ended. The next look comes when as many have been added as are left."""
+        for _ in range(len(self._kept)):
+            op, what = self._kept.popleft()
+            if op < 1 << 62 and free.acs_query(self._handle, op) == _layout.ACS_NOT_READY:
+                self._kept.append((op, what))
+        self._kept_most = max(_KEPT_OPS, 2 * len(self._kept))
+
+    def _make_room(self) -> None:
+        """Let the library work for a moment, and other threads run."""
+        free.acs_step(self._handle)
+
+    def _raise(self, op: int, status: int) -> None:
+        e = ErrorText(size=ctypes.sizeof(ErrorText))
+        held.acs_op_error(self._handle, op, ctypes.byref(e))
+        error = error_from(e) if e.status == status else last_error()
+        raise self._with_cause(error) from self._failures.get(error.cause or error.op)
+
+    def _with_cause(self, error: _errors.Error) -> _errors.Error:
+        failure = self._failures.get(error.cause or error.op)
+        if failure is not None:
+            error.args = (f"{error.args[0]}; it raised {type(failure).__name__}: {failure}",)
+        return error
+
+
+def _stream(stream: Any) -> int:
+    about = getattr(stream, "__cuda_stream__", None)
+    if about is not None:
+        return int(about()[1] if callable(about) else about[1])
+    for name in ("cuda_stream", "ptr", "handle"):
+        handle = getattr(stream, name, None)
+        if isinstance(handle, int):
+            return handle
+    if isinstance(stream, int):
+        return stream
+    raise TypeError(f"acs: an object of type {type(stream).__name__} is no CUDA stream: it has no __cuda_stream__")
+
+
+def _set_option(raw: Any, name: str, value: Any) -> None:
+    row = _layout.OPTIONS.get(name)
+    if row is None:
+        import difflib
+        near = difflib.get_close_matches(name, _layout.OPTIONS, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise _errors.OptionError(f"acs: there is no option '{name}'{hint}", _layout.ACS_ERR_OPTION)
+    kind, offset, size, names = row
+    if kind == "text":
+        text = str(value).encode()
+        if len(text) >= size:
+            raise _errors.OptionError(f"acs: option {name} has {len(text)} bytes; at most {size - 1}", _layout.ACS_ERR_OPTION)
+        (ctypes.c_char * size).from_buffer(raw, offset).value = text
+    elif kind == "choice":
+        choices = (names or "").split("|")
+        text = str(int(value)) if isinstance(value, bool) else str(value)
+        if text not in choices:
+            raise _errors.OptionError(f"acs: option {name} is '{value}'; it must be {', '.join(choices)}",
+                                      _layout.ACS_ERR_OPTION)
+        ctypes.c_int32.from_buffer(raw, offset).value = choices.index(text)
+    else:
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise _errors.OptionError(f"acs: option {name} is {value!r}; it must be a number", _layout.ACS_ERR_OPTION)
+        ctypes.c_int64.from_buffer(raw, offset).value = value
+
+
+@atexit.register
+def _close_all() -> None:
+    """Work under way at the exit ends first, while functions of Python can still run."""
+    for context in list(_open):
+        if context._pid != os.getpid():
+            continue  # a forked worker has none of the library's threads
+        try:
+            context.close()
+        except _errors.Error as error:
+            print(f"acs: at exit: {error}", file=sys.stderr)

@@ -1,0 +1,185 @@
+"""
+Kernels, and how their arguments are packed. A kernel is a function of the GPU (an object of cuda.core, CuPy, numba-cuda or
+Triton, or a CUfunction as a number), a body for the CPU, or both.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ._library import Arg, Grid, HOST_BODY, KernelStruct
+
+_NO_FUNCTION, _HANDLE, _CUFUNCTION = 0, 2, 3
+_VALUE, _POINTER = 0, 1
+
+_CODES = {"pointer": "P", "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
+          "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d"}
+_CTYPES = {ctypes.c_bool: "bool", ctypes.c_int8: "int8", ctypes.c_uint8: "uint8", ctypes.c_int16: "int16",
+           ctypes.c_uint16: "uint16", ctypes.c_int32: "int32", ctypes.c_uint32: "uint32", ctypes.c_int64: "int64",
+           ctypes.c_uint64: "uint64", ctypes.c_float: "float32", ctypes.c_double: "float64", ctypes.c_void_p: "pointer"}
+
+
+class Packing:
+    """The places of a kernel's arguments. `pack` writes them; a launch copies them."""
+
+    __slots__ = ("types", "bytes", "list", "count", "pack", "unpack_at")
+
+    def __init__(self, types: Sequence[str]) -> None:
+        self.types = tuple(types)
+        offset, form, places = 0, "=", []
+        for name in self.types:
+            size = struct.calcsize("=" + _CODES[name] if name != "pointer" else "=Q")
+            gap = -offset % size
+            form += f"{gap}x" if gap else ""
+            form += "Q" if name == "pointer" else _CODES[name]
+            places.append((offset + gap, size))
+            offset += gap + size
+        packer = struct.Struct(form)
+        self.bytes = ctypes.create_string_buffer(max(offset, 1))
+        base = ctypes.addressof(self.bytes)
+        self.list = (Arg * len(places))(*[
+            Arg(base + at, size, _POINTER if name == "pointer" else _VALUE) for (at, size), name in zip(places, self.types)])
+        self.count = len(places)
+        packed = self.bytes
+        self.pack: Callable[..., None] = lambda *values: packer.pack_into(packed, 0, *values)
+
+
+def _type_of(value: Any, place: int) -> str:
+    known = _CTYPES.get(type(value))
+    if known:
+        return known
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and getattr(value, "shape", None) == () and not hasattr(value, "__cuda_array_interface__"):
+        name = str(dtype)
+        if name in _CODES:
+            return name
+        raise TypeError(f"acs: argument {place} has the type {name}, which kernels do not take by value")
+    if isinstance(value, (bool, int, float)):
+        raise TypeError(f"acs: argument {place} is a Python {type(value).__name__}, which does not say how many bytes it has: "
+                        "give the kernel a signature, or the value a type (numpy.int32, ctypes.c_float)")
+    return "pointer"
+
+
+def _signature(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    for name in names:
+        if name not in _CODES:
+            raise ValueError(f"acs: a signature has '{name}', which is none of {', '.join(_CODES)}")
+    return names
+
+
+def _gpu_function(function: Any) -> tuple[int, int]:
+    """Address and kind of what a library of Python calls a kernel."""
+    if isinstance(function, int):
+        return function, _CUFUNCTION
+    module = type(function).__module__
+    if module.startswith("cuda.core"):
+        handle = getattr(function, "handle", None) or getattr(function, "_handle")
+        return int(handle), _HANDLE
+    if module.startswith("cupy"):
+        inner = getattr(function, "kernel", function)  # a RawKernel has a Function
+        return int(inner.ptr), _CUFUNCTION
+    if module.startswith("triton") and isinstance(getattr(function, "function", None), int):
+        return function.function, _CUFUNCTION
+    if module.startswith("numba") and hasattr(function, "overloads"):
+        if len(function.overloads) != 1:
+            raise TypeError(f"acs: the numba kernel has {len(function.overloads)} compiled versions: give the one to launch, "
+                            "kernel.overloads[types]")
+        (function,) = function.overloads.values()
+    library = getattr(function, "_codelibrary", None)
+    if library is not None:
+        handle = library.get_cufunction().handle
+        return int(getattr(handle, "value", handle)), _CUFUNCTION
+    raise TypeError(f"acs: an object of type {module}.{type(function).__name__} is no kernel that acs knows: give a kernel of "
+                    "cuda.core, CuPy, numba-cuda or Triton, or its CUfunction as a number")
+
+
+def _host_address(body: Any) -> int:
+    if isinstance(body, int):
+        return body
+    address = getattr(body, "address", None)  # a cfunc of numba
+    if isinstance(address, int):
+        return address
+    if isinstance(body, ctypes._CFuncPtr):
+        return ctypes.cast(body, ctypes.c_void_p).value or 0
+    raise TypeError(f"acs: an object of type {type(body).__name__} is no body for the CPU: give a function of ctypes, a cfunc "
+                    "of numba, an address, or acs.host_body")
+
+
+def _reader(name: str) -> Callable[[int], Any]:
+    form = struct.Struct("=Q" if name == "pointer" else "=" + _CODES[name])
+    return lambda address: form.unpack(ctypes.string_at(address, form.size))[0]
+
+
+def host_body(signature: str) -> Callable[[Callable[..., None]], Any]:
+    """
+    Decorator: a Python function as a kernel's body for the CPU. It is called with the launch (``.grid``, ``.block``) and the
+    values of the arguments; pointers are addresses. An exception in it is written to standard error, and the op counts as
+    done, as for a kernel of a GPU.
+    """
+    readers = [_reader(name) for name in _signature(signature)]
+
+    def decorate(function: Callable[..., None]) -> Any:
+        def body(grid: Any, args: Any) -> None:
+            function(grid.contents, *[read(args[i]) for i, read in enumerate(readers)])
+
+        return HOST_BODY(body)
+
+    return decorate
+
+
+class Kernel:
+    """
+    A kernel that ops launch. Make it once, and launch it often.
+
+    ``function``  of the GPU: a kernel of cuda.core, CuPy (RawKernel), numba-cuda or Triton, or a CUfunction as a number.
+    ``host``      body for the CPU, with which the same launch runs without a GPU: a function of ctypes, a cfunc of numba, an
+                  address, or a function with the decorator :func:`host_body`.
+    ``signature`` types of the arguments, such as "pointer, int32, float32". Without one each launch takes them from the
+                  values: arrays are pointers, and scalars need a type (numpy.int32, ctypes.c_float).
+    ``name``      for errors and statistics.
+    """
+
+    __slots__ = ("name", "struct", "at", "_keep", "_packing", "_by_types", "__weakref__")
+
+    def __init__(self, function: Any = None, *, host: Any = None, signature: str | None = None,
+                 name: str | None = None) -> None:
+        if function is None and host is None:
+            raise TypeError("acs: a kernel needs a function of the GPU, a body for the CPU, or both")
+        self.name = name or getattr(function, "name", None) or getattr(function, "__name__", None) or "kernel"
+        address, kind = _gpu_function(function) if function is not None else (0, _NO_FUNCTION)
+        self.struct = KernelStruct(str(self.name).encode(), address, _host_address(host) if host is not None else 0, kind, 0)
+        self.at = ctypes.pointer(self.struct)
+        self._keep = (function, host)
+        self._packing = Packing(_signature(signature)) if signature is not None else None
+        self._by_types: dict[tuple[str, ...], Packing] = {}
+        _structs.append(self.struct)  # the library keeps the address of the name
+
+    def packing(self, args: Sequence[Any]) -> Packing:
+        """The places of these arguments. A TypeError says which one does not fit."""
+        packing = self._packing
+        if packing is None:
+            types = tuple(_type_of(value, place + 1) for place, value in enumerate(args))
+            packing = self._by_types.get(types)
+            if packing is None:
+                packing = self._by_types[types] = Packing(types)
+        if len(args) != packing.count:
+            raise TypeError(f"acs: kernel '{self.name}' takes {packing.count} arguments, and got {len(args)}")
+        return packing
+
+    def __repr__(self) -> str:
+        return f"acs.Kernel({self.name!r})"
+
+
+_structs: list[KernelStruct] = []
+
+
+def plain_value(value: Any) -> Any:
+    """What a scalar with a type is packed as."""
+    return getattr(value, "value", value) or 0
+
+
+__all__ = ["Grid", "Kernel", "host_body"]

@@ -1,0 +1,134 @@
+"""What include/acs.h says: numbers and places of fields. Made by tools/python_layout.c."""
+
+VERSION = "0.1.0"
+
+ACS_OK = 0
+ACS_NOT_READY = 1
+ACS_ERR_ARGUMENT = 2
+ACS_ERR_FULL = 3
+ACS_ERR_MEMORY = 4
+ACS_ERR_STATE = 5
+ACS_ERR_OPTION = 6
+ACS_ERR_UNSUPPORTED = 7
+ACS_ERR_LAUNCH = 8
+ACS_ERR_HOST = 9
+ACS_ERR_SKIPPED = 10
+ACS_ERR_DEVICE = 11
+ACS_ERR_CHECK = 12
+ACS_ERR_INTERNAL = 13
+
+OPTIONS_BYTES = 1128
+OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
+    "backend": ("choice", 8, 4, "auto|cuda|host|sim"),
+    "window": ("number", 16, 8, None),
+    "fifo": ("number", 24, 8, None),
+    "streams": ("number", 32, 8, None),
+    "workers": ("number", 40, 8, None),
+    "cpus": ("text", 48, 128, None),
+    "executors": ("number", 176, 8, None),
+    "wait": ("choice", 184, 4, "gpu|host"),
+    "batch": ("number", 192, 8, None),
+    "issue": ("choice", 200, 4, "auto|launch|replay|layers|gpu"),
+    "repeats": ("choice", 204, 4, "named|auto"),
+    "graph_nodes": ("number", 208, 8, None),
+    "spin_us": ("number", 216, 8, None),
+    "log": ("choice", 224, 4, "off|error|warn|info|debug"),
+    "serial": ("choice", 228, 4, "0|1"),
+    "disable": ("choice", 232, 4, "0|1"),
+    "check": ("choice", 236, 4, "off|overlap|written"),
+    "stats": ("choice", 240, 4, "0|1"),
+    "watchdog_s": ("number", 248, 8, None),
+    "seed": ("number", 256, 8, None),
+    "faults": ("number", 264, 8, None),
+    "fault_kinds": ("text", 272, 128, None),
+    "sim_order": ("choice", 400, 4, "seed|time"),
+    "sim_gpu": ("choice", 404, 4, "h200|a100|rtx3070|rtx3060"),
+    "sim_kernel_us": ("number", 408, 8, None),
+    "pool": ("choice", 416, 4, "off|on|auto"),
+    "memory_limit": ("number", 424, 8, None),
+    "memory_slack": ("number", 432, 8, None),
+    "memory_log": ("text", 440, 128, None),
+    "rename": ("number", 568, 8, None),
+    "spill": ("number", 576, 8, None),
+    "growth": ("choice", 584, 4, "pages|chunks"),
+    "ledger": ("text", 588, 128, None),
+    "devices": ("number", 720, 8, None),
+    "policy": ("choice", 728, 4, "single|round-robin|stream-aware|min-transfer-size|min-max-transfer-time|auto"),
+    "topology": ("text", 732, 128, None),
+    "dot": ("text", 860, 128, None),
+    "devices_per_gpu": ("number", 992, 8, None),
+    "costs": ("text", 1000, 128, None),
+}
+
+SIZES: dict[str, int] = {
+    "acs_dim3": 12,
+    "acs_grid": 40,
+    "acs_site": 24,
+    "acs_error": 384,
+    "acs_kernel": 32,
+    "acs_arg": 16,
+    "acs_attributes": 20,
+    "acs_uses": 40,
+    "acs_segment": 40,
+    "acs_launch_params": 144,
+    "acs_op_params": 16,
+    "acs_group_params": 16,
+    "acs_group_report": 96,
+}
+
+STATISTICS_BYTES = 464
+STATISTICS: tuple[tuple[str, int, int], ...] = (
+    ("queued", 8, 1),
+    ("retired", 16, 1),
+    ("failed", 24, 1),
+    ("skipped", 32, 1),
+    ("kernels", 40, 1),
+    ("copies", 48, 1),
+    ("fills", 56, 1),
+    ("host_functions", 64, 1),
+    ("calls", 72, 1),
+    ("edges", 80, 1),
+    ("joins", 88, 1),
+    ("same_slot", 96, 1),
+    ("waits_sent", 104, 1),
+    ("waits_implied", 112, 1),
+    ("waits_complete", 120, 1),
+    ("marks", 128, 1),
+    ("submissions", 136, 1),
+    ("caller_waits", 144, 1),
+    ("barriers", 152, 1),
+    ("window_high", 160, 1),
+    ("running_high", 168, 1),
+    ("levels", 176, 1),
+    ("slots_used", 184, 1),
+    ("issued_by", 192, 5),
+    ("bundles", 232, 1),
+    ("bundles_refused", 240, 1),
+    ("launched_unfit", 248, 1),
+    ("launched_few", 256, 1),
+    ("launched_refused", 264, 1),
+    ("captured", 272, 1),
+    ("copies_as_kernels", 280, 1),
+    ("nodes_built", 288, 1),
+    ("memory_live", 296, 1),
+    ("memory_reserved", 304, 1),
+    ("memory_peak", 312, 1),
+    ("memory_obtained", 320, 1),
+    ("memory_resting", 328, 1),
+    ("memory_versions", 336, 1),
+    ("memory_homed", 344, 1),
+    ("memory_early", 352, 1),
+    ("memory_spilled", 360, 1),
+    ("memory_returned", 368, 1),
+    ("memory_moved", 376, 1),
+    ("transfers", 384, 1),
+    ("transfer_bytes", 392, 1),
+    ("calls_as_kernels", 400, 1),
+    ("ran_high", 408, 1),
+    ("ran_ns", 416, 1),
+    ("span_ns", 424, 1),
+    ("idle_ns", 432, 1),
+    ("replays", 440, 1),
+    ("replayed", 448, 1),
+    ("unmatched", 456, 1),
+)

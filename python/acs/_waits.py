@@ -1,0 +1,36 @@
+"""
+Waits that Ctrl-C ends. A wait inside the library would keep the interpreter from looking at signals. So the main thread
+first polls for a short time, and then lets a helper thread wait in its place.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+_POLL_S = 200e-6
+
+
+def wait(blocking: Callable[[], int], poll: Callable[[], bool] | None = None) -> int:
+    """
+    Call `blocking`, which waits, and return what it returns. `poll`: whether it would not wait. A KeyboardInterrupt leaves
+    the call to the helper thread, where it ends later.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return blocking()
+    if poll is not None:
+        end = time.perf_counter() + _POLL_S
+        while time.perf_counter() < end:
+            if poll():
+                return blocking()
+    result: list[int] = []
+    ended = threading.Event()
+
+    def run() -> None:
+        result.append(blocking())
+        ended.set()
+
+    threading.Thread(target=run, name="acs wait", daemon=True).start()
+    ended.wait()
+    return result[0]
