@@ -8,7 +8,6 @@ import ctypes
 import os
 import sys
 import threading
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType
@@ -18,7 +17,7 @@ from . import _arrays, _errors, _layout, _waits
 from ._arrays import READ, UPDATE, WRITE, Span, span
 from ._kernels import Kernel, plain_value
 from ._library import (Attributes, Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Site, Uses, check,
-                       error_from, ErrorText, free, held, last_error)
+                       error_from, ErrorText, failure_of, free, held, last_error)
 
 _BACKENDS = ("auto", "cuda", "host", "sim")
 _KEPT_OPS = 8192  # ops whose arrays are kept alive before it is looked which of them have ended
@@ -113,6 +112,9 @@ class Context:
         check(held.acs_options_init(raw, _layout.OPTIONS_BYTES))
         for name, value in options.items():
             _set_option(raw, name, value)
+        # with these a launch waits for its op, whose body may want the interpreter's lock
+        waits = any(ctypes.c_int32.from_buffer(raw, _layout.OPTIONS[name][1]).value for name in ("serial", "disable"))
+        self._launch = free.acs_launch if waits else held.acs_launch
         handle = ctypes.c_void_p()
         check(free.acs_open(raw, ctypes.byref(handle)))
         self._at = handle.value
@@ -143,16 +145,16 @@ class Context:
 
     def close(self) -> None:
         """Wait for all ops and release everything. Raises the context's first failure. Twice is allowed."""
-        handle, self._at = self._at, None
-        _open.discard(self)
+        handle = self._at
         if handle is None:
             return
-        try:
-            check(_waits.wait(lambda: free.acs_close(handle)))
-        except _errors.Error as error:
-            raise self._with_cause(error) from self._failures.get(error.cause or error.op)
-        finally:
-            self._kept.clear()
+        _waits.wait(lambda: free.acs_sync(handle))  # Ctrl-C here leaves the context open
+        first = _first_error(handle)
+        self._at = None
+        _open.discard(self)
+        closing = _waits.wait(lambda: free.acs_close(handle))
+        self._kept.clear()
+        self._raise(first or closing)
 
     # ------------------------------------------------------------------------------------------------------------ ops
 
@@ -186,7 +188,7 @@ class Context:
                     p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
                     self._kernel, self._packing = kernel, packing
                 uses.segments, uses.count, p.site = segments, count, site
-                op = held.acs_launch(self._handle, self._params_at)
+                op = self._launch(self._handle, self._params_at)
             if op:
                 return self._keep(op, (kernel, args, reads, writes, updates))
             error = last_error()
@@ -223,25 +225,26 @@ class Context:
         Queue a Python function. It runs on a thread of the library once the ops have ended that it depends on. It must not
         call acs. If it raises, the op fails, those that depend on it are skipped, and waits raise HostError from it.
         """
-        number: list[int] = []
+        number, failures, known = [0], [], threading.Lock()
 
         def run(_: int | None) -> int:
             try:
                 function()
                 return 0
             except BaseException as error:  # it must not cross the library
-                self._failures[number[0] if number else 0] = error
-                if not number:
-                    traceback.print_exception(error)
+                with known:
+                    failures.append(error)
+                    self._failures[number[0]] = error
                 return 1
 
         callback = HOST_FUNCTION(run)
         segments, count = _footprint(reads, writes, updates, {})
         about = OpParams(_site(2), 0)
-        with self._lock:  # the function may run before the number is known; it then waits for the interpreter's lock
-            op = held.acs_host_op(self._handle, callback, None, 0, Uses(segments, count), ctypes.byref(about))
-            if op:
-                number.append(op)
+        op = free.acs_host_op(self._handle, callback, None, 0, Uses(segments, count), ctypes.byref(about))
+        with known:  # the function may have run before its number was known
+            number[0] = op
+            if failures:
+                self._failures[op] = failures[0]
         return self._keep(self._op(op), (callback, reads, writes, updates))
 
     # --------------------------------------------------------------------------------------------------------- memory
@@ -259,30 +262,24 @@ class Context:
     def wait(self, op: int) -> None:
         """Wait for an op. Raises what it failed of. Ctrl-C ends the wait, not the op."""
         handle = self._handle
-        status = _waits.wait(lambda: free.acs_wait(handle, op),
-                             lambda: free.acs_query(handle, op) != _layout.ACS_NOT_READY)
-        if status != _layout.ACS_OK:
-            self._raise(op, status)
+        error = _waits.wait(lambda: free.acs_wait(handle, op),
+                            lambda: free.acs_query(handle, op) != _layout.ACS_NOT_READY)
+        self._raise(error and (self._error_of(op) or error))
 
     def query(self, op: int) -> bool:
         """Whether an op has ended. Raises what it failed of."""
         status = free.acs_query(self._handle, op)
         if status not in (_layout.ACS_OK, _layout.ACS_NOT_READY):
-            self._raise(op, status)
+            self._raise(self._error_of(op) or failure_of(status))
         return status == _layout.ACS_OK
 
     def sync(self) -> None:
         """Wait for all ops. Raises the context's first failure since it was opened, or since :meth:`clear`."""
         handle, kept = self._handle, len(self._kept)
-        status = _waits.wait(lambda: free.acs_sync(handle))
+        error = _waits.wait(lambda: free.acs_sync(handle))
         for _ in range(min(kept, len(self._kept))):
             self._kept.popleft()
-        if status != _layout.ACS_OK:
-            e = ErrorText(size=ctypes.sizeof(ErrorText))
-            if held.acs_context_error(handle, ctypes.byref(e)) == _layout.ACS_OK:
-                raise last_error()
-            error = error_from(e)
-            raise self._with_cause(error) from self._failures.get(error.cause or error.op)
+        self._raise(error and (_first_error(handle) or error))
 
     def wait_for(self, array: Any, access: str = "read") -> None:
         """Before you touch an array yourself: wait for the ops that conflict with that (access "read" or "write")."""
@@ -291,12 +288,12 @@ class Context:
             raise ValueError(f"acs: the access is '{access}'; it must be read or write")
         memory, handle = span(array), self._handle
         for base, row, rows, pitch in memory.pieces:
-            check(_waits.wait(lambda: free.acs_wait_range(handle, base, row + pitch * (rows - 1), how)))
+            self._raise(_waits.wait(lambda: free.acs_wait_range(handle, base, row + pitch * (rows - 1), how)))
 
     def clear(self) -> None:
         """Wait for all ops, and forget all failures."""
         handle = self._handle
-        check(_waits.wait(lambda: free.acs_clear(handle)))
+        self._raise(_waits.wait(lambda: free.acs_clear(handle)))
         self._failures.clear()
 
     # ------------------------------------------------------------------------------------------------------- sections
@@ -382,7 +379,8 @@ class Context:
         """Forget what ops used that have ended. The next look comes when as many have been added as are left."""
         for _ in range(len(self._kept)):
             op, what = self._kept.popleft()
-            if op < 1 << 62 and free.acs_query(self._handle, op) == _layout.ACS_NOT_READY:
+            known = op < 1 << 62  # else it is held in a group or captured, and kept until sync
+            if not known or free.acs_query(self._handle, op) == _layout.ACS_NOT_READY:
                 self._kept.append((op, what))
         self._kept_most = max(_KEPT_OPS, 2 * len(self._kept))
 
@@ -390,17 +388,25 @@ class Context:
         """Let the library work for a moment, and other threads run."""
         free.acs_step(self._handle)
 
-    def _raise(self, op: int, status: int) -> None:
+    def _error_of(self, op: int) -> _errors.Error | None:
+        """What an op failed of."""
         e = ErrorText(size=ctypes.sizeof(ErrorText))
-        held.acs_op_error(self._handle, op, ctypes.byref(e))
-        error = error_from(e) if e.status == status else last_error()
-        raise self._with_cause(error) from self._failures.get(error.cause or error.op)
+        return error_from(e) if held.acs_op_error(self._handle, op, ctypes.byref(e)) != _layout.ACS_OK else None
 
-    def _with_cause(self, error: _errors.Error) -> _errors.Error:
+    def _raise(self, error: _errors.Error | None) -> None:
+        """Raise an error, from the exception of the function that caused it."""
+        if error is None:
+            return
         failure = self._failures.get(error.cause or error.op)
         if failure is not None:
             error.args = (f"{error.args[0]}; it raised {type(failure).__name__}: {failure}",)
-        return error
+        raise error from failure
+
+
+def _first_error(handle: int) -> _errors.Error | None:
+    """The context's first failure."""
+    e = ErrorText(size=ctypes.sizeof(ErrorText))
+    return error_from(e) if held.acs_context_error(handle, ctypes.byref(e)) != _layout.ACS_OK else None
 
 
 def _stream(stream: Any) -> int:

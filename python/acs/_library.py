@@ -168,12 +168,23 @@ def error_from(e: ErrorText) -> _errors.Error:
 def last_error() -> _errors.Error:
     """The exception for the latest error that a call of this thread returned."""
     e = ErrorText(size=ctypes.sizeof(ErrorText))
-    if held.acs_last_error(ctypes.byref(e)) == _layout.ACS_OK:
-        return _errors.Error("unknown error")
+    held.acs_last_error(ctypes.byref(e))
     return error_from(e)
+
+
+def failure_of(status: int) -> _errors.Error | None:
+    """The exception for a call of this thread that returned this status; None: it succeeded."""
+    if status == _layout.ACS_OK:
+        return None
+    e = ErrorText(size=ctypes.sizeof(ErrorText))
+    if held.acs_last_error(ctypes.byref(e)) == status:
+        return error_from(e)
+    text = held.acs_status_text(status).decode()  # the status is that of an op, not of the call
+    return _errors.CLASSES.get(status, _errors.Error)(text, status)
 
 
 def check(status: int) -> None:
     """Raise what a call that returned this status has failed of."""
-    if status != _layout.ACS_OK:
-        raise last_error()
+    error = failure_of(status)
+    if error is not None:
+        raise error

@@ -9,26 +9,32 @@ import threading
 import time
 from collections.abc import Callable
 
+from ._errors import Error
+from ._library import failure_of
+
 _POLL_S = 200e-6
 
 
-def wait(blocking: Callable[[], int], poll: Callable[[], bool] | None = None) -> int:
+def wait(blocking: Callable[[], int], poll: Callable[[], bool] | None = None) -> Error | None:
     """
-    Call `blocking`, which waits, and return what it returns. `poll`: whether it would not wait. A KeyboardInterrupt leaves
+    Call `blocking`, which waits, and return what it failed of. `poll`: whether it would not wait. A KeyboardInterrupt leaves
     the call to the helper thread, where it ends later.
     """
+    def failure() -> Error | None:
+        return failure_of(blocking())  # on the thread that called, since errors are kept for each
+
     if threading.current_thread() is not threading.main_thread():
-        return blocking()
+        return failure()
     if poll is not None:
         end = time.perf_counter() + _POLL_S
         while time.perf_counter() < end:
             if poll():
-                return blocking()
-    result: list[int] = []
+                return failure()
+    result: list[Error | None] = []
     ended = threading.Event()
 
     def run() -> None:
-        result.append(blocking())
+        result.append(failure())
         ended.set()
 
     threading.Thread(target=run, name="acs wait", daemon=True).start()

@@ -59,11 +59,13 @@ def in_process(text):
 
 class Results(unittest.TestCase):
     def test_random_programs_are_as_in_order(self):
-        for backend, workers in (("host", 1), ("host", 0), ("sim", 1), ("sim", 0)):
+        ways = [{"backend": backend, "workers": workers} for backend in ("host", "sim") for workers in (0, 1)]
+        ways += [{"backend": "host", "serial": True}, {"backend": "host", "disable": True}, {"backend": "host", "check": "written"}]
+        for way in ways:
             for seed in range(5):
-                with self.subTest(backend=backend, workers=workers, seed=seed):
+                with self.subTest(**way, seed=seed):
                     buffer = Buffer()
-                    with acs.Context(backend=backend, workers=workers, window=16, fifo=8) as context:
+                    with acs.Context(**way, window=16, fifo=8) as context:
                         truth = run_program(context, seed, 300, buffer)
                         context.sync()
                         self.assertEqual(list(buffer), truth)
@@ -250,6 +252,10 @@ class Errors(unittest.TestCase):
                 context.sync()
             context.clear()
             context.sync()
+        with self.assertRaises(acs.HostError) as caught:
+            with acs.Context(backend="host", disable=True) as context:
+                context.call(lambda: {}["key"])
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
 
     def test_a_closed_context(self):
         context, buffer = acs.Context(backend="host"), Buffer()
