@@ -181,9 +181,9 @@ class Context:
                     self._set_shape(*shape)
                 try:
                     packing.pack(*values)
-                except Exception as error:
+                except Exception as misfit:
                     raise ValueError(f"acs: an argument of kernel '{kernel.name}' does not fit its type "
-                                     f"({', '.join(packing.types)}): {error}") from None
+                                     f"({', '.join(packing.types)}): {misfit}") from None
                 if kernel is not self._kernel or packing is not self._packing:
                     p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
                     self._kernel, self._packing = kernel, packing
@@ -320,7 +320,7 @@ class Context:
         report = GroupReport(size=ctypes.sizeof(GroupReport))
         params = GroupParams(ctypes.sizeof(GroupParams), slots, 0)
         check(free.acs_group_submit(self._handle, ctypes.byref(params), ctypes.byref(report)))
-        figures.update({name: getattr(report, name) for name, _ in GroupReport._fields_[1:]})
+        figures.update({name: getattr(report, name) for name, *_ in GroupReport._fields_[1:]})
 
     def after_stream(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> int:
@@ -431,10 +431,11 @@ def _set_option(raw: Any, name: str, value: Any) -> None:
         raise _errors.OptionError(f"acs: there is no option '{name}'{hint}", _layout.ACS_ERR_OPTION)
     kind, offset, size, names = row
     if kind == "text":
-        text = str(value).encode()
-        if len(text) >= size:
-            raise _errors.OptionError(f"acs: option {name} has {len(text)} bytes; at most {size - 1}", _layout.ACS_ERR_OPTION)
-        (ctypes.c_char * size).from_buffer(raw, offset).value = text
+        encoded = str(value).encode()
+        if len(encoded) >= size:
+            raise _errors.OptionError(f"acs: option {name} has {len(encoded)} bytes; at most {size - 1}",
+                                      _layout.ACS_ERR_OPTION)
+        (ctypes.c_char * size).from_buffer(raw, offset).value = encoded
     elif kind == "choice":
         choices = (names or "").split("|")
         text = str(int(value)) if isinstance(value, bool) else str(value)

@@ -103,7 +103,7 @@ def _host_address(body: Any) -> int:
     address = getattr(body, "address", None)  # a cfunc of numba
     if isinstance(address, int):
         return address
-    if isinstance(body, ctypes._CFuncPtr):
+    if isinstance(body, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         return ctypes.cast(body, ctypes.c_void_p).value or 0
     raise TypeError(f"acs: an object of type {type(body).__name__} is no body for the CPU: give a function of ctypes, a cfunc "
                     "of numba, an address, or acs.host_body")
