@@ -58,6 +58,8 @@ class Span:
 
 def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
     """These bytes."""
+    if nbytes < 0 or not 0 <= ptr < 1 << 64:
+        raise ValueError(f"acs: a span of {nbytes} bytes at {ptr:#x}")
     made = Span.__new__(Span)  # what most launches make: without the general case, in half of the time
     made.ptr, made.nbytes, made.owner, made.whole, made.extent = ptr, nbytes, owner, True, _BYTES
     made.pieces = ((ptr, nbytes, 1, 0),) if nbytes else ()
@@ -67,11 +69,15 @@ def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
 
 def tile(ptr: int, row_bytes: int, rows: int, pitch_bytes: int, owner: Any = None) -> Span:
     """Rows of ``row_bytes`` bytes whose starts are ``pitch_bytes`` apart."""
+    if min(ptr, row_bytes, rows, pitch_bytes) < 0:
+        raise ValueError(f"acs: a tile of {rows} rows of {row_bytes} bytes, {pitch_bytes} apart")
     return Span(ptr, ((ptr, row_bytes, rows, pitch_bytes),) if row_bytes and rows else (), owner)
 
 
 def token(key: int) -> Span:
     """A name without bytes, to order ops by: those that write it follow each other in program order."""
+    if not 0 <= key < 1 << 64:
+        raise ValueError(f"acs: a token with the key {key}; it must be 0 to 2**64 - 1")
     return Span(0, ((key, 0, 0, 0),), extent=_TOKEN)
 
 
@@ -103,12 +109,14 @@ def _join(dimensions: list[tuple[int, int]], itemsize: int) -> tuple[int, list[t
 def strided(ptr: int, shape: Iterable[int], strides: Iterable[int] | None, itemsize: int, owner: Any = None) -> Span:
     """The bytes of an array; strides in bytes, None: without gaps, the last dimension inside."""
     shape = tuple(shape)
+    strides = None if strides is None else tuple(strides)
+    if strides is not None and len(strides) != len(shape):
+        raise ValueError(f"acs: an array of {len(shape)} dimensions with {len(strides)} strides")
     count = 1
     for size in shape:
         count *= size
     if strides is None or not count:
         return bytes_at(ptr, count * itemsize, owner)
-    strides = tuple(strides)
     first = ptr + sum(stride * (size - 1) for size, stride in zip(shape, strides) if stride < 0)
     row, outer, overlaps = _join(_dimensions(shape, strides), itemsize)
     tiles = 1
@@ -147,7 +155,18 @@ def _from_dlpack(array: Any) -> Span:
 
 def _from_interface(array: Any) -> Span:
     about = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
-    return strided(about["data"][0] or 0, about["shape"], about.get("strides"), int(about["typestr"][2:]), array)
+    itemsize = getattr(array, "itemsize", None)
+    if not isinstance(itemsize, int):
+        itemsize = _itemsize(about["typestr"])
+    if about["typestr"][1] == "O":
+        raise TypeError("acs: an array of Python objects has no bytes that a kernel could use")
+    return strided(about["data"][0] or 0, about["shape"], about.get("strides"), itemsize, array)
+
+
+def _itemsize(typestr: str) -> int:
+    """Bytes of an element: of texts ("<U2") the number counts characters of four bytes."""
+    digits = typestr[2:].split("[")[0]
+    return int(digits) * (4 if typestr[1] == "U" else 1)
 
 
 def _from_torch(array: Any) -> Span:
@@ -185,6 +204,8 @@ def _find_reader(array: Any) -> Callable[[Any], Span]:
         return _from_torch
     if type(array).__module__.startswith("cupy") and hasattr(array, "flags"):
         return _from_cupy
+    if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in type(array).__mro__):
+        raise TypeError("acs: a scalar of NumPy is no array: it has no place in memory")
     if hasattr(array, "__cuda_array_interface__") or hasattr(array, "__array_interface__"):
         return _from_interface
     if hasattr(array, "__dlpack__"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import operator
 import os
 import sys
 import threading
@@ -21,6 +22,8 @@ from ._library import (Attributes, Dim3, GroupParams, GroupReport, HOST_FUNCTION
 
 _BACKENDS = ("auto", "cuda", "host", "sim")
 _KEPT_OPS = 8192  # ops whose arrays are kept alive before it is looked which of them have ended
+_NUMBER_MOST = 1 << 64
+_UNTIL_SYNC = 1 << 62  # as the number of an op: it has ended when all have
 _DEVICE, _PINNED, _RELOCATABLE, _LAZY = 0, 1, 0x100, 0x200
 
 _sites: dict[tuple[CodeType, int], Any] = {}
@@ -39,13 +42,32 @@ def _site(depth: int) -> Any:
     return site
 
 
+def _number(value: Any, what: str, most: int) -> int:
+    """A whole number from 0 to below `most`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"acs: {what} is {value!r}; it must be a whole number") from None
+    if not 0 <= number < most:
+        raise _errors.ArgumentError(f"acs: {what} is {number}; it must be 0 to {most - 1}", _layout.ACS_ERR_ARGUMENT)
+    return number
+
+
 def _sizes(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
-    if isinstance(value, int):
-        return value, 1, 1
-    sizes = tuple(int(v) for v in value)
+    sizes = (value,) if hasattr(value, "__index__") else tuple(value)  # type: ignore[arg-type]
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"acs: {what} has {len(sizes)} sizes; it must have one to three")
-    return sizes + (1,) * (3 - len(sizes))  # type: ignore[return-value]
+    checked = tuple(_number(size, f"a size of {what}", 1 << 32) for size in sizes)
+    return checked + (1,) * (3 - len(checked))  # type: ignore[return-value]
+
+
+def _start(memory: Span, what: str) -> int:
+    """Where bytes without gaps begin."""
+    if memory.nbytes == 0:
+        return memory.ptr
+    if len(memory.pieces) != 1 or memory.pieces[0][2] != 1 or not memory.whole:
+        raise ValueError(f"acs: {what} has gaps")
+    return memory.pieces[0][0]
 
 
 def _footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Span]) -> tuple[bytes, int]:
@@ -85,6 +107,8 @@ class Block:
 
     def __getitem__(self, part: slice) -> Span:
         """These bytes of it."""
+        if not isinstance(part, slice):
+            raise TypeError("acs: a part of a block is a slice of bytes")
         first, last, step = part.indices(self.nbytes)
         if step != 1:
             raise ValueError("acs: a part of a block has no steps")
@@ -92,7 +116,34 @@ class Block:
 
     def free(self) -> int:
         """Free it, behind the ops that were launched before. Returns at once."""
-        return self.context._op(held.acs_free_op(self.context._handle, self.ptr, None))
+        op = held.acs_free_op(self.context._handle, self.ptr, None)
+        if not op:
+            raise last_error()
+        return op
+
+
+class _Users:
+    """Threads inside calls that let other threads run. A context closes once they have left."""
+
+    def __init__(self) -> None:
+        self._changed, self._count, self._closed = threading.Condition(), 0, False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            if self._closed:
+                raise _errors.StateError("acs: the context is closed", _layout.ACS_ERR_STATE)
+            self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._changed:
+            self._count -= 1
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Refuse new ones, and wait until the others have left."""
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(lambda: not self._count)
 
 
 class Context:
@@ -104,8 +155,11 @@ class Context:
 
     def __init__(self, **options: Any) -> None:
         self._at: int | None = None
-        self._kept: deque[tuple[int, Any]] = deque()
+        self._users = _Users()
+        self._kept: deque[list[Any]] = deque()  # what ops use, behind their numbers; 0: not queued yet
         self._kept_most = _KEPT_OPS
+        self._held: dict[int, list[Any]] = {}   # by thread: the same of ops that a group holds
+        self._captures: set[int] = set()        # threads whose ops are captured
         self._failures: dict[int, BaseException] = {}
         self._lock = threading.Lock()
         raw = ctypes.create_string_buffer(_layout.OPTIONS_BYTES)
@@ -114,7 +168,9 @@ class Context:
             _set_option(raw, name, value)
         # with these a launch waits for its op, whose body may want the interpreter's lock
         waits = any(ctypes.c_int32.from_buffer(raw, _layout.OPTIONS[name][1]).value for name in ("serial", "disable"))
-        self._launch = free.acs_launch if waits else held.acs_launch
+        self._holds = not waits
+        # without workers a poll runs functions of Python, in which Ctrl-C must not land
+        self._polls = not waits and ctypes.c_int64.from_buffer(raw, _layout.OPTIONS["workers"][1]).value > 0
         handle = ctypes.c_void_p()
         check(free.acs_open(raw, ctypes.byref(handle)))
         self._at = handle.value
@@ -128,6 +184,7 @@ class Context:
         _open.add(self)
 
     def __enter__(self) -> "Context":
+        self._handle  # raises if it is closed
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -136,7 +193,10 @@ class Context:
     @property
     def backend(self) -> str:
         """Where ops run: "cuda", "host" or "sim"."""
-        return _BACKENDS[held.acs_context_backend(self._handle)]
+        kind = held.acs_context_backend(self._handle)
+        if kind < 0:
+            raise last_error()
+        return _BACKENDS[kind]
 
     @property
     def closed(self) -> bool:
@@ -148,12 +208,14 @@ class Context:
         handle = self._at
         if handle is None:
             return
-        _waits.wait(lambda: free.acs_sync(handle))  # Ctrl-C here leaves the context open
+        self._wait(lambda: free.acs_sync(handle))  # Ctrl-C here leaves the context open
         first = _first_error(handle)
+        self._users.end()
         self._at = None
         _open.discard(self)
         closing = _waits.wait(lambda: free.acs_close(handle))
         self._kept.clear()
+        self._held.clear()
         self._raise(first or closing)
 
     # ------------------------------------------------------------------------------------------------------------ ops
@@ -168,12 +230,15 @@ class Context:
         reading, or reads and writes. When in doubt: ``updates``. The arrays are kept alive until the op has ended.
         ``wait=False``: raise FullError instead of waiting for room.
         """
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"acs: an object of type {type(kernel).__name__} is launched; make an acs.Kernel of it")
         packing = kernel.packing(args)
         seen: dict[int, Span] = {}
         values = _values(args, packing.types, seen)
         segments, count = _footprint(reads, writes, updates, seen)
         site = _site(_depth)
         p, uses = self._params, self._uses
+        kept = self._keep((kernel, args, reads, writes, updates))
         while True:
             with self._lock:
                 shape = (grid, block, shared_bytes, cooperative, device)
@@ -188,36 +253,35 @@ class Context:
                     p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
                     self._kernel, self._packing = kernel, packing
                 uses.segments, uses.count, p.site = segments, count, site
-                op = self._launch(self._handle, self._params_at)
+                op = held.acs_launch(self._handle, self._params_at) if self._holds else self._call(free.acs_launch,
+                                                                                                  self._params_at)
             if op:
-                return self._keep(op, (kernel, args, reads, writes, updates))
+                return self._kept_for(kept, op)
             error = last_error()
             if error.status != _layout.ACS_ERR_FULL or not wait:
+                kept[1] = None
                 raise error
             self._make_room()
 
     def copy(self, to: Any, source: Any, *, _depth: int = 2) -> int:
         """Queue a copy of all bytes of an array to one of the same size; both without gaps."""
         dst, src = span(to), span(source)
-        for memory, what in ((dst, "target"), (src, "source")):
-            if len(memory.pieces) != 1 or memory.pieces[0][2] != 1 or not memory.whole:
-                raise ValueError(f"acs: the {what} of a copy has gaps")
+        to_at, from_at = _start(dst, "the target of a copy"), _start(src, "the source of a copy")
         if dst.nbytes != src.nbytes:
             raise ValueError(f"acs: a copy of {src.nbytes} bytes to {dst.nbytes}")
+        kept = self._keep((dst, src))
         about = OpParams(_site(_depth), 0)
-        op = free.acs_memcpy_op(self._handle, dst.pieces[0][0], src.pieces[0][0], dst.nbytes, ctypes.byref(about))
-        return self._keep(self._op(op), (dst, src))
+        return self._kept_for(kept, self._call(free.acs_memcpy_op, to_at, from_at, dst.nbytes, ctypes.byref(about)))
 
     def fill(self, to: Any, value: int, *, _depth: int = 2) -> int:
         """Queue that each byte of an array without gaps gets this value, 0 to 255."""
         dst = span(to)
-        if len(dst.pieces) != 1 or dst.pieces[0][2] != 1 or not dst.whole:
-            raise ValueError("acs: the target of a fill has gaps")
+        at = _start(dst, "the target of a fill")
         if not 0 <= value <= 255:
             raise ValueError(f"acs: a fill with {value}; a byte is 0 to 255")
+        kept = self._keep(dst)
         about = OpParams(_site(_depth), 0)
-        return self._keep(self._op(free.acs_memset_op(self._handle, dst.pieces[0][0], value, dst.nbytes,
-                                                      ctypes.byref(about))), dst)
+        return self._kept_for(kept, self._call(free.acs_memset_op, at, value, dst.nbytes, ctypes.byref(about)))
 
     def call(self, function: Callable[[], Any], *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
              updates: Sequence[Any] = ()) -> int:
@@ -225,6 +289,8 @@ class Context:
         Queue a Python function. It runs on a thread of the library once the ops have ended that it depends on. It must not
         call acs. If it raises, the op fails, those that depend on it are skipped, and waits raise HostError from it.
         """
+        if not callable(function):
+            raise TypeError(f"acs: an object of type {type(function).__name__} cannot be called")
         number, failures, known = [0], [], threading.Lock()
 
         def run(_: int | None) -> int:
@@ -240,12 +306,13 @@ class Context:
         callback = HOST_FUNCTION(run)
         segments, count = _footprint(reads, writes, updates, {})
         about = OpParams(_site(2), 0)
-        op = free.acs_host_op(self._handle, callback, None, 0, Uses(segments, count), ctypes.byref(about))
+        kept = self._keep((callback, reads, writes, updates))  # also if Ctrl-C comes while the call waits for room
+        op = self._call(free.acs_host_op, callback, None, 0, Uses(segments, count), ctypes.byref(about))
         with known:  # the function may have run before its number was known
             number[0] = op
             if failures:
                 self._failures[op] = failures[0]
-        return self._keep(self._op(op), (callback, reads, writes, updates))
+        return self._kept_for(kept, op)
 
     # --------------------------------------------------------------------------------------------------------- memory
 
@@ -253,32 +320,43 @@ class Context:
         """Memory of the device, or pinned memory of the host, in program order. See acs_malloc for what the words mean."""
         kind = (_PINNED if pinned else _DEVICE) | (_RELOCATABLE if relocatable else 0) | (_LAZY if lazy else 0)
         at = ctypes.c_void_p()
+        nbytes = _number(nbytes, "the size of a block", 1 << 62)
         about = OpParams(_site(2), 0)
-        check(free.acs_malloc_op(self._handle, nbytes, kind, ctypes.byref(at), ctypes.byref(about)))
+        check(self._call(free.acs_malloc_op, nbytes, kind, ctypes.byref(at), ctypes.byref(about)))
         return Block(self, at.value or 0, nbytes)
 
     # ---------------------------------------------------------------------------------------------------------- waits
 
     def wait(self, op: int) -> None:
         """Wait for an op. Raises what it failed of. Ctrl-C ends the wait, not the op."""
-        handle = self._handle
-        error = _waits.wait(lambda: free.acs_wait(handle, op),
-                            lambda: free.acs_query(handle, op) != _layout.ACS_NOT_READY)
+        handle, op = self._handle, _number(op, "the number of an op", _NUMBER_MOST)
+        error = self._wait(lambda: free.acs_wait(handle, op),
+                           lambda: self._call(free.acs_query, op) != _layout.ACS_NOT_READY)
         self._raise(error and (self._error_of(op) or error))
 
     def query(self, op: int) -> bool:
         """Whether an op has ended. Raises what it failed of."""
-        status = free.acs_query(self._handle, op)
+        op = _number(op, "the number of an op", _NUMBER_MOST)
+        status = self._call(free.acs_query, op)
         if status not in (_layout.ACS_OK, _layout.ACS_NOT_READY):
             self._raise(self._error_of(op) or failure_of(status))
         return status == _layout.ACS_OK
 
     def sync(self) -> None:
         """Wait for all ops. Raises the context's first failure since it was opened, or since :meth:`clear`."""
-        handle, kept = self._handle, len(self._kept)
-        error = _waits.wait(lambda: free.acs_sync(handle))
-        for _ in range(min(kept, len(self._kept))):
-            self._kept.popleft()
+        handle = self._handle
+        with self._lock:  # what is queued from now on, or is about to be, may outlast the wait
+            before = [entry for entry in self._kept if entry[0]]
+            self._kept = deque(entry for entry in self._kept if not entry[0])
+        error: _errors.Error | None = None
+        ended = False
+        try:
+            error = self._wait(lambda: free.acs_sync(handle))
+            ended = not isinstance(error, _errors.StateError)
+        finally:
+            if not ended:
+                with self._lock:
+                    self._kept.extendleft(reversed(before))
         self._raise(error and (_first_error(handle) or error))
 
     def wait_for(self, array: Any, access: str = "read") -> None:
@@ -288,12 +366,12 @@ class Context:
             raise ValueError(f"acs: the access is '{access}'; it must be read or write")
         memory, handle = span(array), self._handle
         for base, row, rows, pitch in memory.pieces:
-            self._raise(_waits.wait(lambda: free.acs_wait_range(handle, base, row + pitch * (rows - 1), how)))
+            self._raise(self._wait(lambda: free.acs_wait_range(handle, base, row + pitch * (rows - 1), how)))
 
     def clear(self) -> None:
         """Wait for all ops, and forget all failures."""
         handle = self._handle
-        self._raise(_waits.wait(lambda: free.acs_clear(handle)))
+        self._raise(self._wait(lambda: free.acs_clear(handle)))
         self._failures.clear()
 
     # ------------------------------------------------------------------------------------------------------- sections
@@ -301,38 +379,50 @@ class Context:
     @contextlib.contextmanager
     def repeat(self, key: int) -> Iterator[None]:
         """With this: a part of the program that recurs (docs/repeats.md). ``key`` names it, and is the same each time."""
-        check(held.acs_repeat_begin(self._handle, key))
+        check(held.acs_repeat_begin(self._handle, _number(key, "the key of a repeat", _NUMBER_MOST)))
         try:
             yield
         finally:
-            check(free.acs_repeat_end(self._handle))
+            check(self._call(free.acs_repeat_end))
 
     @contextlib.contextmanager
     def group(self, *, slots: int = 0, ops_most: int = 4096) -> Iterator[dict[str, int]]:
         """With this: ops that are held, and planned together at the end. The dictionary then has the plan's figures."""
-        check(held.acs_group_begin(self._handle, ops_most))
+        slots = _number(slots, "the slots of a group", 1 << 32)
+        check(held.acs_group_begin(self._handle, _number(ops_most, "the ops of a group", 1 << 62)))
+        thread = threading.get_ident()
+        self._held[thread] = []
         figures: dict[str, int] = {}
         try:
             yield figures
         except BaseException:
-            check(free.acs_group_cancel(self._handle))
+            self._held.pop(thread, None)
+            check(self._call(free.acs_group_cancel))
             raise
+        kept = self._keep(self._held.pop(thread, None))
         report = GroupReport(size=ctypes.sizeof(GroupReport))
         params = GroupParams(ctypes.sizeof(GroupParams), slots, 0)
-        check(free.acs_group_submit(self._handle, ctypes.byref(params), ctypes.byref(report)))
+        check(self._call(free.acs_group_submit, ctypes.byref(params), ctypes.byref(report)))
+        kept[0] = _UNTIL_SYNC
         figures.update({name: getattr(report, name) for name, *_ in GroupReport._fields_[1:]})
 
     def after_stream(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> int:
         """Order ops from now on that touch these arrays behind a stream's work. While it is captured, ops become its nodes."""
         segments, count = _footprint(reads, writes, updates, {})
-        return self._op(free.acs_after_stream(self._handle, _stream(stream), Uses(segments, count)))
+        op = self._call(free.acs_after_stream, _stream(stream), Uses(segments, count))
+        if not op:
+            raise last_error()
+        if op >> 63:
+            self._captures.add(threading.get_ident())
+        return op
 
     def stream_after(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> None:
         """Order work that you give to the stream from now on behind ops that conflict with these accesses."""
         segments, count = _footprint(reads, writes, updates, {})
-        check(free.acs_stream_after(self._handle, _stream(stream), Uses(segments, count)))
+        check(self._call(free.acs_stream_after, _stream(stream), Uses(segments, count)))
+        self._captures.discard(threading.get_ident())
 
     # ------------------------------------------------------------------------------------------------------ statistics
 
@@ -340,7 +430,7 @@ class Context:
         """Counters since the context was opened, by their names in acs_statistics."""
         raw = ctypes.create_string_buffer(_layout.STATISTICS_BYTES)
         ctypes.c_size_t.from_buffer(raw).value = _layout.STATISTICS_BYTES
-        check(free.acs_stats(self._handle, raw))
+        check(self._call(free.acs_stats, raw))
         figures: dict[str, Any] = {}
         for name, offset, count in _layout.STATISTICS:
             values = (ctypes.c_uint64 * count).from_buffer(raw, offset)
@@ -359,39 +449,68 @@ class Context:
         self._shape = None
         self._params.grid = Dim3(*_sizes(grid, "a grid"))
         self._params.block = Dim3(*_sizes(block, "a block"))
-        self._params.shared_bytes = shared_bytes
-        self._params.attributes = Attributes(cooperative=cooperative, on=0 if device is None else device + 1)
+        self._params.shared_bytes = _number(shared_bytes, "shared memory", _NUMBER_MOST)
+        on = 0 if device is None else _number(device, "a device", 254) + 1
+        self._params.attributes = Attributes(cooperative=cooperative, on=on)
         self._shape = (grid, block, shared_bytes, cooperative, device)
 
-    def _op(self, op: int) -> int:
-        if not op:
-            raise last_error()
-        return op
-
-    def _keep(self, op: int, what: Any) -> int:
-        """Keep what the op uses until it has ended."""
-        self._kept.append((op, what))
+    def _keep(self, what: Any) -> list[Any]:
+        """Keep what an op uses that is about to be queued, until it has ended. Its number follows by _kept_for."""
+        kept = [0, what]
         if len(self._kept) > self._kept_most:
             self._drop_ended()
+        with self._lock:
+            self._kept.append(kept)
+        return kept
+
+    def _kept_for(self, kept: list[Any], op: int) -> int:
+        if not op:
+            kept[1] = None
+            raise last_error()
+        if op >> 62 & 1:  # a group holds it
+            self._held.setdefault(threading.get_ident(), []).append(kept[1])
+            kept[1] = None
+        kept[0] = op
         return op
 
     def _drop_ended(self) -> None:
         """Forget what ops used that have ended. The next look comes when as many have been added as are left."""
-        for _ in range(len(self._kept)):
-            op, what = self._kept.popleft()
-            known = op < 1 << 62  # else it is held in a group or captured, and kept until sync
-            if not known or free.acs_query(self._handle, op) == _layout.ACS_NOT_READY:
-                self._kept.append((op, what))
-        self._kept_most = max(_KEPT_OPS, 2 * len(self._kept))
+        with self._lock:
+            kept, self._kept = self._kept, deque()
+            self._kept_most = max(_KEPT_OPS, 2 * len(kept))
+        left = [entry for entry in kept if entry[1] is not None and self._may_run(entry[0])]
+        with self._lock:
+            self._kept.extendleft(reversed(left))
+            self._kept_most = max(_KEPT_OPS, 2 * len(self._kept))
+
+    def _may_run(self, op: int) -> bool:
+        """Whether an op may not have ended. Of one that was held or captured only a sync tells."""
+        return op == 0 or op >> 62 != 0 or self._call(free.acs_query, op) == _layout.ACS_NOT_READY
+
+    def _wait(self, blocking: Callable[[], int], poll: Callable[[], bool] | None = None) -> _errors.Error | None:
+        """A wait. The library refuses it to a thread that holds a group or captures, so such a thread calls by itself."""
+        def call() -> int:
+            with self._users:
+                return blocking()
+
+        thread = threading.get_ident()
+        if thread in self._held or thread in self._captures:
+            return failure_of(call())
+        return _waits.wait(call, poll if self._polls else None)
+
+    def _call(self, function: Any, *args: Any) -> Any:
+        with self._users:
+            return function(self._handle, *args)
 
     def _make_room(self) -> None:
         """Let the library work for a moment, and other threads run."""
-        free.acs_step(self._handle)
+        self._call(free.acs_step)
 
     def _error_of(self, op: int) -> _errors.Error | None:
         """What an op failed of."""
         e = ErrorText(size=ctypes.sizeof(ErrorText))
-        return error_from(e) if held.acs_op_error(self._handle, op, ctypes.byref(e)) != _layout.ACS_OK else None
+        held.acs_op_error(self._handle, op, ctypes.byref(e))
+        return error_from(e) if e.status else None
 
     def _raise(self, error: _errors.Error | None) -> None:
         """Raise an error, from the exception of the function that caused it."""
@@ -406,7 +525,8 @@ class Context:
 def _first_error(handle: int) -> _errors.Error | None:
     """The context's first failure."""
     e = ErrorText(size=ctypes.sizeof(ErrorText))
-    return error_from(e) if held.acs_context_error(handle, ctypes.byref(e)) != _layout.ACS_OK else None
+    held.acs_context_error(handle, ctypes.byref(e))
+    return error_from(e) if e.status else None
 
 
 def _stream(stream: Any) -> int:
@@ -446,7 +566,18 @@ def _set_option(raw: Any, name: str, value: Any) -> None:
     else:
         if isinstance(value, bool) or not isinstance(value, int):
             raise _errors.OptionError(f"acs: option {name} is {value!r}; it must be a number", _layout.ACS_ERR_OPTION)
+        if not -(1 << 63) <= value < 1 << 63:
+            raise _errors.OptionError(f"acs: option {name} is {value}; it must have 64 bits", _layout.ACS_ERR_OPTION)
         ctypes.c_int64.from_buffer(raw, offset).value = value
+
+
+def _forked() -> None:
+    """In a forked worker: threads that held locks are not there. The library refuses calls, and says why."""
+    for context in _open:
+        context._lock, context._users = threading.Lock(), _Users()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 @atexit.register

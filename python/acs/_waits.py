@@ -34,7 +34,10 @@ def wait(blocking: Callable[[], int], poll: Callable[[], bool] | None = None) ->
     ended = threading.Event()
 
     def run() -> None:
-        result.append(failure())
+        try:
+            result.append(failure())
+        except Error as error:  # closed meanwhile
+            result.append(error)
         ended.set()
 
     threading.Thread(target=run, name="acs wait", daemon=True).start()

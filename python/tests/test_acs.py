@@ -85,6 +85,46 @@ class Results(unittest.TestCase):
         for i, buffer in enumerate(buffers):
             self.assertEqual(list(buffer), truths[i])
 
+    def test_threads_may_sync_while_others_queue(self):
+        for backend in ("host", "sim"):
+            counts = [0] * 4
+            with acs.Context(backend=backend, fifo=4, window=4) as context:
+                def count(i):
+                    def add():
+                        counts[i] += 1
+
+                    for n in range(100):
+                        context.call(add)
+                        if n % 10 == 0:
+                            context.sync()
+
+                threads = [threading.Thread(target=count, args=(i,)) for i in range(4)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+            self.assertEqual(counts, [100] * 4)
+
+    def test_a_context_closes_once_other_threads_have_left(self):
+        for _ in range(20):
+            context, refused = acs.Context(backend="sim"), []
+
+            def use():
+                buffer = Buffer()
+                try:
+                    while True:
+                        context.wait(context.fill(buffer, 1))
+                except acs.StateError as error:
+                    refused.append(str(error))
+
+            threads = [threading.Thread(target=use) for _ in range(3)]
+            for thread in threads:
+                thread.start()
+            context.close()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(len(refused), 3)
+
     def test_what_recurs_is_replayed(self):
         buffer = Buffer()
         with acs.Context(backend="sim", sim_order="time") as context:
@@ -116,6 +156,20 @@ class Results(unittest.TestCase):
                 block.free()
             context.sync()
             self.assertEqual(figures["ops"], 2)
+            with context.group():
+                context.copy(b, a)
+                with self.assertRaises(acs.StateError):
+                    context.sync()  # the ops are held
+            context.clear()
+            held = Buffer(*range(CELLS))
+            watch = weakref.ref(held)
+            with context.group():
+                context.fill(held, 7)
+                context.copy(b, held)
+                del held
+                gc.collect()
+                self.assertIsNotNone(watch())
+            context.copy(b, a)
             with self.assertRaises(ZeroDivisionError):
                 with context.group():
                     context.fill(b, 0)
@@ -182,6 +236,15 @@ class Spans(unittest.TestCase):
             def is_contiguous(self):
                 return False
 
+        class Text:
+            __array_interface__ = {"data": (64, False), "shape": (3,), "strides": None, "typestr": "<U5"}
+
+        class Objects(Text):
+            __array_interface__ = {"data": (64, False), "shape": (3,), "strides": None, "typestr": "|O8"}
+
+        self.assertEqual(acs.span(Text()).nbytes, 3 * 5 * 4)
+        with self.assertRaises(TypeError):
+            acs.span(Objects())
         self.assertEqual(acs.span(Cuda()).pieces, ((4096, 24, 2, 32),))
         self.assertEqual(acs.span(Torch()).pieces, ((512, 12, 2, 16),))
         data = bytearray(10)
@@ -266,8 +329,26 @@ class Errors(unittest.TestCase):
             with self.assertRaises(acs.StateError):
                 call()
 
+    def test_numbers_are_not_cut(self):
+        buffer = Buffer()
+        with acs.Context(backend="host") as context:
+            launch = (MIX, 1, 1, (buffer, buffer, 1))
+            for call in (lambda: context.wait(2**64 + 1), lambda: context.wait(-1), lambda: context.query(2**64 + 1),
+                         lambda: context.launch(MIX, 2**32 + 1, *launch[2:]), lambda: context.launch(*launch, device=256),
+                         lambda: context.launch(*launch, shared_bytes=2**64 + 1), lambda: context.malloc(2**64 + 8),
+                         lambda: context.malloc(-1), lambda: acs.Context(seed=2**64 + 1), lambda: acs.bytes_at(16, -1),
+                         lambda: acs.tile(16, 8, -3, 8), lambda: acs.token(2**64), lambda: acs.strided(0, (3, 4), (16,), 4)):
+                with self.assertRaises(ValueError):
+                    call()
+            for call in (lambda: context.wait("x"), lambda: context.malloc(1.5), lambda: context.call(5),
+                         lambda: context.launch(mix, 1, 1), lambda: context.malloc(8)[5]):
+                with self.assertRaises(TypeError):
+                    call()
+
     def test_sizes(self):
         with acs.Context(backend="host") as context:
+            context.fill((ctypes.c_int * 0)(), 1)
+            context.copy((ctypes.c_int * 0)(), (ctypes.c_int * 0)())
             with self.assertRaisesRegex(ValueError, "copy of 96 bytes to 8"):
                 context.copy(cell(Buffer(), 0), Buffer())
             with self.assertRaisesRegex(ValueError, "a byte is 0 to 255"):
@@ -324,15 +405,24 @@ class Lives(unittest.TestCase):
             if child == 0:
                 status = 1
                 try:
-                    context.fill(buffer, 2)
-                except acs.StateError:
-                    status = 0
+                    for call in (lambda: context.fill(buffer, 2), context.sync, lambda: context.wait(1), context.stats,
+                                 lambda: context.backend, lambda: context.query(1)):
+                        try:
+                            call()
+                            os._exit(2)
+                        except acs.StateError as error:
+                            status = 0 if "forked" in str(error) else 3
                 finally:
                     os._exit(status)
             self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_control_c_ends_a_wait(self):
-        program = subprocess.Popen([sys.executable, "-c", textwrap.dedent("""
+        for workers in (0, 1):
+            with self.subTest(workers=workers):
+                self.interrupt(workers)
+
+    def interrupt(self, workers):
+        program = subprocess.Popen([sys.executable, "-c", f"WORKERS = {workers}\n" + textwrap.dedent("""
             import acs, ctypes, threading, time
 
             def tell(waits):
@@ -341,7 +431,7 @@ class Lives(unittest.TestCase):
                 print("waits", flush=True)
 
             gate, x = threading.Event(), ctypes.c_int()
-            context = acs.Context(backend="host")
+            context = acs.Context(backend="host", workers=WORKERS)
             op = context.call(gate.wait, updates=[x])
             for number, wait in enumerate((lambda: context.wait(op), context.sync)):
                 threading.Thread(target=tell, args=(number + 1,)).start()
