@@ -47,11 +47,6 @@ class Span:
         self._packed[access] = packed
         return packed
 
-    @property
-    def count(self) -> int:
-        """How many segments it has."""
-        return len(self.pieces)
-
     def __repr__(self) -> str:
         return f"acs.Span({self.ptr:#x}, {self.nbytes} bytes in {len(self.pieces)} pieces)"
 

@@ -29,6 +29,7 @@ _DEVICE, _PINNED, _RELOCATABLE, _LAZY = 0, 1, 0x100, 0x200
 _sites: dict[tuple[CodeType, int], Any] = {}
 _plain = frozenset((int, float, bool))  # values that are packed as they are
 _open: "set[Context]" = set()  # until they are closed
+_launching = threading.Lock()  # guards the places of a kernel's arguments, which all contexts share
 
 
 def _site(depth: int) -> Any:
@@ -240,7 +241,7 @@ class Context:
         p, uses = self._params, self._uses
         kept = self._keep((kernel, args, reads, writes, updates))
         while True:
-            with self._lock:
+            with _launching:
                 shape = (grid, block, shared_bytes, cooperative, device)
                 if shape != self._shape:
                     self._set_shape(*shape)
@@ -573,6 +574,8 @@ def _set_option(raw: Any, name: str, value: Any) -> None:
 
 def _forked() -> None:
     """In a forked worker: threads that held locks are not there. The library refuses calls, and says why."""
+    global _launching
+    _launching = threading.Lock()
     for context in _open:
         context._lock, context._users = threading.Lock(), _Users()
 

@@ -15,7 +15,7 @@ from ._library import Arg, Grid, HOST_BODY, KernelStruct
 _NO_FUNCTION, _HANDLE, _CUFUNCTION = 0, 2, 3
 _VALUE, _POINTER = 0, 1
 
-_CODES = {"pointer": "P", "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
+_CODES = {"pointer": "Q", "bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I",
           "int64": "q", "uint64": "Q", "float16": "e", "float32": "f", "float64": "d"}
 _CTYPES = {ctypes.c_bool: "bool", ctypes.c_int8: "int8", ctypes.c_uint8: "uint8", ctypes.c_int16: "int16",
            ctypes.c_uint16: "uint16", ctypes.c_int32: "int32", ctypes.c_uint32: "uint32", ctypes.c_int64: "int64",
@@ -25,16 +25,15 @@ _CTYPES = {ctypes.c_bool: "bool", ctypes.c_int8: "int8", ctypes.c_uint8: "uint8"
 class Packing:
     """The places of a kernel's arguments. `pack` writes them; a launch copies them."""
 
-    __slots__ = ("types", "bytes", "list", "count", "pack", "unpack_at")
+    __slots__ = ("types", "bytes", "list", "count", "pack")
 
     def __init__(self, types: Sequence[str]) -> None:
         self.types = tuple(types)
         offset, form, places = 0, "=", []
         for name in self.types:
-            size = struct.calcsize("=" + _CODES[name] if name != "pointer" else "=Q")
+            size = struct.calcsize("=" + _CODES[name])
             gap = -offset % size
-            form += f"{gap}x" if gap else ""
-            form += "Q" if name == "pointer" else _CODES[name]
+            form += (f"{gap}x" if gap else "") + _CODES[name]
             places.append((offset + gap, size))
             offset += gap + size
         packer = struct.Struct(form)
@@ -110,7 +109,7 @@ def _host_address(body: Any) -> int:
 
 
 def _reader(name: str) -> Callable[[int], Any]:
-    form = struct.Struct("=Q" if name == "pointer" else "=" + _CODES[name])
+    form = struct.Struct("=" + _CODES[name])
     return lambda address: form.unpack(ctypes.string_at(address, form.size))[0]
 
 

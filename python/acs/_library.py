@@ -80,8 +80,6 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "acs_open": (c_int, [c_void_p, POINTER(c_void_p)]),
     "acs_close": (c_int, [c_void_p]),
     "acs_context_backend": (c_int, [c_void_p]),
-    "acs_devices": (c_int, [c_void_p]),
-    "acs_on": (c_int, [c_void_p, c_int]),
     "acs_launch": (c_uint64, [c_void_p, c_void_p]),
     "acs_memcpy_op": (c_uint64, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "acs_memset_op": (c_uint64, [c_void_p, c_void_p, c_int, c_size_t, c_void_p]),

@@ -85,6 +85,24 @@ class Results(unittest.TestCase):
         for i, buffer in enumerate(buffers):
             self.assertEqual(list(buffer), truths[i])
 
+    def test_contexts_of_several_threads_share_a_kernel(self):
+        buffers, truths = [Buffer() for _ in range(2)], {}
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(1e-6)  # threads take turns as often as they can
+
+        def launch(i):
+            with acs.Context(backend="host") as context:
+                truths[i] = run_program(context, i, 1000, buffers[i])
+
+        threads = [threading.Thread(target=launch, args=(i,)) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for i, buffer in enumerate(buffers):
+            self.assertEqual(list(buffer), truths[i])
+
     def test_threads_may_sync_while_others_queue(self):
         for backend in ("host", "sim"):
             counts = [0] * 4
