@@ -770,6 +770,100 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
  */
 acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
 
+/* ----------------------------------------------------------------------------------------- graphs by footprints */
+
+/**
+ * Work that the program captures from a stream into a CUDA graph in its own way, piece by piece, with the footprint of
+ * each piece. A piece is called an op here, too: kernels, copies, library calls, conditional nodes, whatever a stream can
+ * capture. The ops get the edges that their footprints need, so a program that is captured from one stream becomes a
+ * parallel graph. For engines whose launches pass one place, where acs_after_stream would change too much:
+ * @code
+ * cudaStreamBeginCapture(stream, mode);
+ * acs_graph_begin(context, stream, &graph);
+ * for each piece of work {
+ *     give it to the stream, as ever;
+ *     acs_graph_op(graph, stream, uses, site);
+ * }
+ * acs_graph_end(graph, stream, NULL, NULL);
+ * cudaStreamEndCapture(stream, &result);
+ * @endcode
+ *
+ * From acs_graph_begin to acs_graph_end the graph has no order but that inside each op. So do not run a graph of which
+ * acs_graph_end failed or was not called. Work of the stream may not be ordered against other captured streams
+ * meanwhile, unless the other stream's work is part of the same op. Memory nodes (cudaMallocAsync) are ops like others:
+ * name the whole block as written.
+ *
+ * A body of a conditional node is a graph of its own: begin it once the stream captures into it, end it before that
+ * capture ends, and add the footprints of its ops to the conditional node's op (acs_graph_uses). If the stream's capture
+ * is ended and begun again on the same graph in between (cudaStreamBeginCaptureToGraph), call acs_graph_resume.
+ *
+ * One thread at a time may use a graph. Nothing here waits, and nothing runs. Ops of the context are not ordered against
+ * the graph: see acs_after_stream for that.
+ */
+typedef struct acs_graph acs_graph;
+
+/** acs_graph_op: the stream captured nothing since the last call. */
+#define ACS_GRAPH_NO_OP UINT64_MAX
+
+/** For acs_graph_params.chains: edges are those that the footprints need, and no others. */
+#define ACS_GRAPH_CHAINS_ANY UINT32_MAX
+
+typedef struct acs_graph_params {
+    size_t size;     /**< sizeof(acs_graph_params) */
+    uint32_t chains; /**< most ops of which no two are ordered. Ops are placed on so many chains, each behind the one
+                          before it on its chain. 0: a number that is good on today's devices (docs/capture.md) */
+} acs_graph_params;
+
+/** Size and shape of a graph. Set `size` before passing it to a function. */
+typedef struct acs_graph_report {
+    size_t size;     /**< sizeof(acs_graph_report) of the caller */
+    uint64_t ops;    /**< calls of acs_graph_op */
+    uint64_t nodes;  /**< ops that have nodes, and empty nodes that were added: one may take the place of many edges */
+    uint64_t edges;  /**< edges that were added */
+    uint64_t levels; /**< ops on the longest path; 0 with ACS_GRAPH_CHAINS_ANY */
+    uint64_t chains; /**< chains that are used; 0 with ACS_GRAPH_CHAINS_ANY */
+} acs_graph_report;
+
+/**
+ * Begin. All that the stream captured before comes before the ops.
+ * @param      stream  cudaStream_t that is being captured.
+ * @param[out] graph   owned by the caller, until acs_graph_end or acs_graph_cancel.
+ * @retval ACS_ERR_UNSUPPORTED  the context's backend has no captures.
+ * @retval ACS_ERR_STATE        the stream is not being captured, or its capture is void.
+ * @retval ACS_ERR_MEMORY       no memory. After an error the capture is as before.
+ */
+acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph);
+
+/**
+ * All that the stream captured since the last call about this graph is one op, which comes behind the ops before it that
+ * it conflicts with.
+ * @param uses  footprint; copied.
+ * @param site  static storage, for errors; NULL: unknown.
+ * @return the op's number in this graph, from 1. ACS_GRAPH_NO_OP: there is no such work. 0 with an error: a wrong
+ *         footprint is reported as by acs_launch, and the op then counts as one that may touch anything. After
+ *         ACS_ERR_STATE (the capture is over or void), ACS_ERR_MEMORY, or ACS_ERR_UNSUPPORTED (the work has edges with
+ *         data) the graph cannot go on: cancel it.
+ */
+uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_site *site);
+
+/** Add to the footprint of an op of this graph. Errors as those of acs_launch for a wrong footprint; nothing changed. */
+acs_status acs_graph_uses(acs_graph *graph, uint64_t op, acs_uses uses);
+
+/** The stream captures into the graph again, after its capture was ended and begun anew. Errors as acs_graph_begin. */
+acs_status acs_graph_resume(acs_graph *graph, void *stream);
+
+/**
+ * Give the graph its edges; the stream's next work comes behind all ops. Frees the graph's list of ops, also on errors.
+ * @param      params  NULL: all zero.
+ * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.
+ * @retval ACS_ERR_STATE   the capture is over or void.
+ * @retval ACS_ERR_MEMORY, ACS_ERR_LAUNCH, ACS_ERR_DEVICE  edges could not be added: do not run the graph.
+ */
+acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params *params, acs_graph_report *report);
+
+/** Free the list of ops. The stream's graph then has no order between them: do not run it. NULL is allowed. */
+void acs_graph_cancel(acs_graph *graph);
+
 /* ----------------------------------------------------------------------------------------------------------- groups */
 
 /** Largest number of ops that a group may hold. */

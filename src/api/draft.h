@@ -78,6 +78,8 @@ acs_op acs_draft_push(const acs_draft *draft);
 acs_op acs_draft_queue(acs_draft *draft);
 /* Give the record back; keep this thread's error in the context, too. @return 0. */
 acs_op acs_draft_drop(acs_draft *draft);
+/* Give the record back, without an error. */
+void acs_draft_take_back(acs_draft *draft);
 
 /* acs_launch for an entered context, without the checks of ACS_CHECK=written. */
 acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);

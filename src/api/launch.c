@@ -30,8 +30,7 @@ static bool has_record(acs_context *context, void *draft)
     return d->record != NULL;
 }
 
-/* Undo the draft, without an error. */
-static void take_back(acs_draft *draft)
+void acs_draft_take_back(acs_draft *draft)
 {
     const acs_op_hooks *hooks = draft->context->hooks;
     if (ACS_UNLIKELY(draft->modes & ACS_MODES_LAUNCH) && hooks)
@@ -48,7 +47,7 @@ acs_op acs_draft_drop(acs_draft *draft)
 {
     acs_draft_blame(draft);
     (void)acs_failures_refuse(draft->context, NULL);
-    take_back(draft);
+    acs_draft_take_back(draft);
     return 0;
 }
 
@@ -56,7 +55,7 @@ acs_op acs_draft_drop(acs_draft *draft)
 static bool refuse_begin(acs_draft *draft)
 {
     acs_draft_blame(draft);
-    take_back(draft);
+    acs_draft_take_back(draft);
     return false;
 }
 
@@ -197,7 +196,7 @@ static void footprint_left(footprint_call *call)
 {
     acs_inside_set(false);
     if (!call->returned)
-        take_back(call->draft);
+        acs_draft_take_back(call->draft);
 }
 
 static size_t run_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, acs_segment *out,

@@ -168,6 +168,52 @@ static void capture_implied(acs_backend *backend, const acs_nodes *by, acs_nodes
     acs_nodes_fini(&seen);
 }
 
+/* ------------------------------------------------------------------------------------------- edges between any nodes */
+
+static acs_status capture_upstream(acs_backend *backend, void *node, acs_nodes *behind)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    size_t count = 0;
+    behind->count = 0;
+    CUresult result = self->cu.cuGraphNodeGetDependencies((CUgraphNode)node, NULL, &count);
+    if (result == CUDA_SUCCESS && count) {
+        if (!acs_nodes_reserve(behind, (uint32_t)count))
+            return no_memory();
+        result = self->cu.cuGraphNodeGetDependencies((CUgraphNode)node, (CUgraphNode *)(void *)behind->list, &count);
+        behind->count = result == CUDA_SUCCESS ? (uint32_t)count : 0;
+    }
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    return ACS_FAIL(result == CUDA_ERROR_LOSSY_QUERY ? ACS_ERR_UNSUPPORTED : ACS_ERR_STATE, (int)result,
+                    "the edges of a captured node cannot be read: %s", acs_cuda_text((int)result));
+}
+
+static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *from, const acs_nodes *to)
+{
+    capture_view v;
+    ACS_TRY(expect(self, stream, id, &v));
+    if (!from->count)
+        return ACS_OK;
+    if (!self->cu.cuGraphAddDependencies)
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "this driver has no cuGraphAddDependencies; one for CUDA 12.3 is needed");
+    CUresult result = self->cu.cuGraphAddDependencies(v.graph, (const CUgraphNode *)(const void *)from->list,
+                                                      (const CUgraphNode *)(const void *)to->list, NULL, from->count);
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
+                    "edges could not be added to the captured graph: %s", acs_cuda_text((int)result));
+}
+
+static acs_status capture_link(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    ACS_TRY(enter(self, &scope));
+    acs_status status = link_nodes(self, stream, id, from, to);
+    acs_cuda_scope_leave(self, &scope);
+    return status;
+}
+
 /* -------------------------------------------------------------------------------------- scratch of library calls */
 
 /*
@@ -443,5 +489,7 @@ const acs_capture_ops acs_cuda_capture = {
     .follow = capture_follow,
     .add = capture_add,
     .implied = capture_implied,
+    .upstream = capture_upstream,
+    .link = capture_link,
     .scratch = capture_scratch,
 };

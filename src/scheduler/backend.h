@@ -69,6 +69,10 @@ typedef struct acs_capture_ops {
                       const acs_nodes *behind, acs_nodes *ends);
     /* Remove from `nodes` those that the nodes of `by` run behind, as far as a short look at the graph tells. */
     void (*implied)(acs_backend *backend, const acs_nodes *by, acs_nodes *nodes);
+    /* The nodes that one of the graph's nodes depends on. ACS_ERR_UNSUPPORTED: its edges have data. */
+    acs_status (*upstream)(acs_backend *backend, void *node, acs_nodes *behind);
+    /* Add edges to the graph: to->list[i] depends on from->list[i]. No edge is in it yet. */
+    acs_status (*link)(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to);
     /* Device memory that lives as long as the graph and what is instantiated from it. */
     acs_status (*scratch)(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory);
 } acs_capture_ops;

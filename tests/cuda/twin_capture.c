@@ -95,6 +95,65 @@ TWIN_DEFINE(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *upstream
     return CUDA_SUCCESS;
 }
 
+/* Whether a path of edges leads from one node of the graph to another. `seen`: nodes that were looked at. */
+static bool leads_to(const twin_graph *graph, uintptr_t from, uintptr_t to, bool *seen)
+{
+    uint32_t number;
+    const twin_op *op = node_find(graph, to, &number);
+    if (!op || seen[number])
+        return false;
+    seen[number] = true;
+    for (size_t i = 0; i < op->behind.count; i++)
+        if (op->behind.list[i] == from || leads_to(graph, from, op->behind.list[i], seen))
+            return true;
+    return false;
+}
+
+static bool makes_cycle(const twin_graph *graph, CUgraphNode from, CUgraphNode to)
+{
+    bool *seen = twin_memory(graph->count * sizeof *seen);
+    const bool cycle = leads_to(graph, (uintptr_t)to, (uintptr_t)from, seen);
+    free(seen);
+    return cycle;
+}
+
+static bool add_edge_locked(twin_graph *graph, CUgraphNode from, CUgraphNode to)
+{
+    const CUgraphNode both[] = {from, to};
+    if (!twin_nodes_check_locked(graph, both, 2))
+        return false;
+    twin_op *op = graph->nodes;
+    while (op->node != (uintptr_t)to)
+        op = op->next;
+    for (size_t i = 0; i < op->behind.count; i++)
+        if (op->behind.list[i] == (uintptr_t)from) {
+            twin_breach_locked("the edge is in graph %u already", graph->base.number);
+            return false;
+        }
+    if (makes_cycle(graph, from, to)) {
+        twin_breach_locked("the edge makes a cycle in graph %u", graph->base.number);
+        return false;
+    }
+    twin_nodes before = op->behind;
+    op->behind = nodes_copy(before.list, before.count); /* has room for one more */
+    op->behind.list[op->behind.count++] = (uintptr_t)from;
+    free(before.list);
+    return true;
+}
+
+TWIN_DEFINE(cuGraphAddDependencies,
+            (CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t count),
+            (handle, from, to, data, count))
+{
+    twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    if (!graph || data)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        if (!add_edge_locked(graph, from[i], to[i]))
+            return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
 TWIN_DEFINE(cuGraphGetNodes, (CUgraph handle, CUgraphNode *nodes, size_t *count), (handle, nodes, count))
 {
     const twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);

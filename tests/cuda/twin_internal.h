@@ -364,6 +364,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuMemGetAllocationGranularity, 10020)                                                                            \
     X(cuGraphCreate, 10000)                                                                                            \
     X(cuGraphGetNodes, 10000)                                                                                          \
+    X(cuGraphAddDependencies, 12030)                                                                                   \
     X(cuGraphNodeGetType, 10000)                                                                                       \
     X(cuGraphKernelNodeGetParams, 12000)                                                                               \
     X(cuGraphMemsetNodeGetParams, 10000)                                                                               \
