@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 READ, WRITE, UPDATE = 1, 2, 3
-_BYTES, _ALL, _TOKEN = 0, 1, 2
+_BYTES, EXTENT_ALL, _TOKEN = 0, 1, 2
 _TILES_MOST = 64  # most tiles for one array; of more dimensions the bytes between them are touched, too
 _segment = struct.Struct("=QQQQBBHI")
 
@@ -76,7 +76,7 @@ def token(key: int) -> Span:
     return Span(0, ((key, 0, 0, 0),), extent=_TOKEN)
 
 
-ALL = Span(0, ((0, 0, 0, 0),), extent=_ALL)
+ALL = Span(0, ((0, 0, 0, 0),), extent=EXTENT_ALL)
 """All memory, and all tokens."""
 
 

@@ -72,6 +72,14 @@ class GroupReport(Structure):
         "first", "last")]
 
 
+class GraphParams(Structure):
+    _fields_ = [("size", c_size_t), ("chains", c_uint32)]
+
+
+class GraphReport(Structure):
+    _fields_ = [("size", c_size_t)] + [(name, c_uint64) for name in ("ops", "nodes", "edges", "levels", "chains")]
+
+
 HOST_FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p)
 HOST_BODY = ctypes.CFUNCTYPE(None, POINTER(Grid), POINTER(c_void_p))
 
@@ -93,6 +101,12 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "acs_wait_range": (c_int, [c_void_p, c_void_p, c_size_t, c_int]),
     "acs_after_stream": (c_uint64, [c_void_p, c_void_p, Uses]),
     "acs_stream_after": (c_int, [c_void_p, c_void_p, Uses]),
+    "acs_graph_begin": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
+    "acs_graph_op": (c_uint64, [c_void_p, c_void_p, Uses, c_void_p]),
+    "acs_graph_uses": (c_int, [c_void_p, c_uint64, Uses]),
+    "acs_graph_resume": (c_int, [c_void_p, c_void_p]),
+    "acs_graph_end": (c_int, [c_void_p, c_void_p, POINTER(GraphParams), POINTER(GraphReport)]),
+    "acs_graph_cancel": (None, [c_void_p]),
     "acs_group_begin": (c_int, [c_void_p, c_size_t]),
     "acs_group_submit": (c_int, [c_void_p, POINTER(GroupParams), POINTER(GroupReport)]),
     "acs_group_cancel": (c_int, [c_void_p]),

@@ -38,7 +38,7 @@ struct acs_graph {
     uint32_t seen_count, seen_room;
 };
 
-static acs_status no_memory(void)
+static acs_status graph_no_memory(void)
 {
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the ops of a graph");
 }
@@ -95,7 +95,7 @@ static bool note(acs_graph *graph, void *node, bool *is_new)
     return true;
 }
 
-static bool append(acs_graph *graph, void *node)
+static bool add_to_nodes(acs_graph *graph, void *node)
 {
     if (!acs_nodes_reserve(&graph->nodes, graph->nodes.count + 1))
         return false;
@@ -120,14 +120,14 @@ static acs_status find_first(acs_graph *graph, const acs_nodes *ends, graph_op *
             continue;
         status = ops_of(graph)->upstream(graph->context->backend, node, &behind);
         if (status == ACS_OK && !behind.count)
-            room = append(graph, node);
+            room = add_to_nodes(graph, node);
         for (uint32_t i = 0; room && i < behind.count; i++)
             room = acs_nodes_add(&stack, behind.list[i]);
     }
     op->first_count = graph->nodes.count - op->first_at;
     acs_nodes_fini(&stack);
     acs_nodes_fini(&behind);
-    return room ? status : no_memory();
+    return room ? status : graph_no_memory();
 }
 
 /* Take what the stream captured since it was cut. Its next work depends on nothing. */
@@ -145,10 +145,10 @@ static acs_status cut(acs_graph *graph, void *stream, bool begins, graph_op *op)
         status = find_first(graph, &ends, op);
     op->end_at = graph->nodes.count;
     for (uint32_t i = 0; status == ACS_OK && room && i < ends.count; i++)
-        room = (!begins || note(graph, ends.list[i], &is_new)) && append(graph, ends.list[i]);
+        room = (!begins || note(graph, ends.list[i], &is_new)) && add_to_nodes(graph, ends.list[i]);
     op->end_count = graph->nodes.count - op->end_at;
     if (status == ACS_OK)
-        status = room ? ops_of(graph)->follow(backend, stream, id, &none) : no_memory();
+        status = room ? ops_of(graph)->follow(backend, stream, id, &none) : graph_no_memory();
     acs_nodes_fini(&ends);
     return status;
 }
@@ -160,7 +160,7 @@ static acs_status add_segments(acs_graph *graph, graph_op *op, const acs_record 
     op->any |= record->any;
     for (uint32_t i = 0; i < record->segment_count; i++) {
         if (!reserve((void **)&graph->segments, &graph->segment_room, graph->segment_count + 1, sizeof *graph->segments))
-            return no_memory();
+            return graph_no_memory();
         graph->segments[graph->segment_count] = (graph_segment){record->segments[i], op->segment};
         op->segment = graph->segment_count++;
     }
@@ -221,7 +221,7 @@ acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph
         made->context = context;
         op = op_new(made, NULL);
     }
-    acs_status status = op ? cut(made, stream, true, op) : no_memory();
+    acs_status status = op ? cut(made, stream, true, op) : graph_no_memory();
     if (status != ACS_OK) {
         acs_graph_cancel(made);
         return status;
@@ -238,7 +238,7 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
         return 0;
     graph_op *op = op_new(graph, site);
     if (!op) {
-        (void)no_memory();
+        (void)graph_no_memory();
         return 0;
     }
     if (cut(graph, stream, false, op) != ACS_OK)
@@ -334,13 +334,13 @@ static acs_status add_join(void *user, const acs_nodes *behind, acs_nodes *end)
     const graph_op op = {.first_at = graph->nodes.count, .first_count = 1, .end_at = graph->nodes.count, .end_count = 1};
     bool room = true;
     if (status == ACS_OK)
-        room = append(graph, made.list[0]) && add_node(e, &op, behind) && acs_nodes_add(end, handle_of(e->count - 1));
+        room = add_to_nodes(graph, made.list[0]) && add_node(e, &op, behind) && acs_nodes_add(end, handle_of(e->count - 1));
     acs_nodes_fini(&made);
-    return room ? status : no_memory();
+    return room ? status : graph_no_memory();
 }
 
 /* Copy the op's segments to `list`, and describe the op to the order. */
-static bool describe(const acs_graph *graph, const graph_op *op, acs_segment **list, uint32_t *room, acs_record *record)
+static bool describe_op(const acs_graph *graph, const graph_op *op, acs_segment **list, uint32_t *room, acs_record *record)
 {
     static const acs_site unknown = {"op of a graph", NULL, 0};
     uint32_t count = 0;
@@ -362,7 +362,7 @@ static acs_status order_op(ending *e, acs_capture_order *order, const graph_op *
     acs_status status = acs_capture_order_take(order, record, false, &behind);
     if (status == ACS_OK && op->end_count) {
         const bool room = add_node(e, op, &behind) && acs_nodes_add(&ends, handle_of(e->count - 1));
-        status = room ? ACS_OK : no_memory();
+        status = room ? ACS_OK : graph_no_memory();
     }
     if (status == ACS_OK)
         status = acs_capture_order_put(order, op->end_count ? &ends : &behind, &number);
@@ -388,9 +388,9 @@ static acs_status order_ops(ending *e)
     ACS_TRY(acs_capture_order_create(&config, &order));
     acs_status status = ACS_OK;
     for (uint32_t i = 0; i < e->graph->op_count && status == ACS_OK; i++)
-        status = describe(e->graph, &e->graph->ops[i], &list, &room, &record)
+        status = describe_op(e->graph, &e->graph->ops[i], &list, &room, &record)
                      ? order_op(e, order, &e->graph->ops[i], &record)
-                     : no_memory();
+                     : graph_no_memory();
     acs_capture_order_destroy(order);
     free(list);
     return status;
@@ -403,7 +403,7 @@ static acs_status link_ops(ending *e, const acs_graph_edge *edge, acs_nodes *fro
     void *const *nodes = e->graph->nodes.list;
     const uint32_t count = up->end_count * down->first_count;
     if (!acs_nodes_reserve(from, from->count + count) || !acs_nodes_reserve(to, to->count + count))
-        return no_memory();
+        return graph_no_memory();
     for (uint32_t u = 0; u < up->end_count; u++)
         for (uint32_t d = 0; d < down->first_count; d++) {
             from->list[from->count++] = nodes[up->end_at + u];
@@ -419,7 +419,7 @@ static acs_status link_all(ending *e, const acs_graph_shape *shape)
     acs_backend *backend = e->graph->context->backend;
     acs_nodes from = {NULL, 0, 0}, to = {NULL, 0, 0}, last = {NULL, 0, 0};
     bool *followed = calloc((size_t)e->count + 1, sizeof *followed);
-    acs_status status = followed ? ACS_OK : no_memory();
+    acs_status status = followed ? ACS_OK : graph_no_memory();
     for (uint32_t i = 0; i < shape->edge_count && status == ACS_OK; i++) {
         status = link_ops(e, &shape->edges[i], &from, &to);
         followed[shape->edges[i].from] = true;
@@ -427,7 +427,7 @@ static acs_status link_all(ending *e, const acs_graph_shape *shape)
     for (uint32_t i = 0; i < e->count && status == ACS_OK; i++)
         for (uint32_t n = 0; n < e->ops[i].end_count && !followed[i] && status == ACS_OK; n++)
             if (!acs_nodes_add(&last, e->graph->nodes.list[e->ops[i].end_at + n]))
-                status = no_memory();
+                status = graph_no_memory();
     if (status == ACS_OK)
         status = ops_of(e->graph)->link(backend, e->stream, e->id, &from, &to);
     if (status == ACS_OK)
@@ -456,7 +456,7 @@ static acs_status make_edges(ending *e, uint32_t chains, acs_graph_report *repor
     const acs_graph_plan graph = {e->count, e->first, e->behind};
     const bool plain = chains == ACS_GRAPH_CHAINS_ANY;
     if (!(plain ? plain_shape(&graph, &shape) : acs_graph_shape_make(&graph, chains ? chains : TUNE_GRAPH_CHAINS, &shape)))
-        return no_memory();
+        return graph_no_memory();
     acs_status status = link_all(e, &shape);
     report->nodes = e->count;
     report->edges = e->edges;
