@@ -793,9 +793,9 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
  * meanwhile, unless the other stream's work is part of the same op. Memory nodes (cudaMallocAsync) are ops like others:
  * name the whole block as written.
  *
- * A body of a conditional node is a graph of its own: begin it once the stream captures into it, end it before that
- * capture ends, and add the footprints of its ops to the conditional node's op (acs_graph_uses). If the stream's capture
- * is ended and begun again on the same graph in between (cudaStreamBeginCaptureToGraph), call acs_graph_resume.
+ * A body of a conditional node is a graph of its own: begin it once the stream captures into it, and end it before that
+ * capture ends. acs_graph_params.body_of then adds what its ops touch to the conditional node's op. If the capture of a
+ * graph is ended and begun again in between (cudaStreamBeginCaptureToGraph), call acs_graph_resume.
  *
  * One thread at a time may use a graph. Nothing here waits, and nothing runs. Ops of the context are not ordered against
  * the graph: see acs_after_stream for that.
@@ -809,9 +809,11 @@ typedef struct acs_graph acs_graph;
 #define ACS_GRAPH_CHAINS_ANY UINT32_MAX
 
 typedef struct acs_graph_params {
-    size_t size;     /**< sizeof(acs_graph_params) */
-    uint32_t chains; /**< most ops of which no two are ordered. Ops are placed on so many chains, each behind the one
-                          before it on its chain. 0: a number that is good on today's devices (docs/capture.md) */
+    size_t size;        /**< sizeof(acs_graph_params) */
+    uint32_t chains;    /**< most ops of which no two are ordered. Ops are placed on so many chains, each behind the one
+                             before it on its chain. 0: a number that is good on today's devices (docs/capture.md) */
+    acs_graph *body_of; /**< graph with the conditional node whose body this graph is; NULL: none. It has not ended */
+    uint64_t op;        /**< the op of that node: its footprint gets what this graph's ops touch */
 } acs_graph_params;
 
 /** Size and shape of a graph. Set `size` before passing it to a function. */
@@ -846,9 +848,6 @@ acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph
  */
 uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_site *site);
 
-/** Add to the footprint of an op of this graph. Errors as those of acs_launch for a wrong footprint; nothing changed. */
-acs_status acs_graph_uses(acs_graph *graph, uint64_t op, acs_uses uses);
-
 /** The stream captures into the graph again, after its capture was ended and begun anew. Errors as acs_graph_begin. */
 acs_status acs_graph_resume(acs_graph *graph, void *stream);
 
@@ -856,7 +855,8 @@ acs_status acs_graph_resume(acs_graph *graph, void *stream);
  * Give the graph its edges; the stream's next work comes behind all ops. Frees the graph's list of ops, also on errors.
  * @param      params  NULL: all zero.
  * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.
- * @retval ACS_ERR_STATE   the capture is over or void.
+ * @retval ACS_ERR_STATE     the capture is over or void.
+ * @retval ACS_ERR_ARGUMENT  body_of has no such op.
  * @retval ACS_ERR_MEMORY, ACS_ERR_LAUNCH, ACS_ERR_DEVICE  edges could not be added: do not run the graph.
  */
 acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params *params, acs_graph_report *report);

@@ -73,7 +73,7 @@ class GroupReport(Structure):
 
 
 class GraphParams(Structure):
-    _fields_ = [("size", c_size_t), ("chains", c_uint32)]
+    _fields_ = [("size", c_size_t), ("chains", c_uint32), ("body_of", c_void_p), ("op", c_uint64)]
 
 
 class GraphReport(Structure):
@@ -103,7 +103,6 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "acs_stream_after": (c_int, [c_void_p, c_void_p, Uses]),
     "acs_graph_begin": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
     "acs_graph_op": (c_uint64, [c_void_p, c_void_p, Uses, c_void_p]),
-    "acs_graph_uses": (c_int, [c_void_p, c_uint64, Uses]),
     "acs_graph_resume": (c_int, [c_void_p, c_void_p]),
     "acs_graph_end": (c_int, [c_void_p, c_void_p, POINTER(GraphParams), POINTER(GraphReport)]),
     "acs_graph_cancel": (None, [c_void_p]),

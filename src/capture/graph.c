@@ -17,6 +17,7 @@ typedef struct graph_op {
     uint32_t first_at, first_count; /* nodes that depend on nothing in the op */
     uint32_t end_at, end_count;     /* nodes on which nothing in the op depends */
     uint32_t segment;               /* its latest piece of footprint; UINT32_MAX: none */
+    uint32_t steps;                 /* time that it takes: see acs_graph_plan */
     const acs_site *site;
     bool any;
 } graph_op;
@@ -155,15 +156,20 @@ static acs_status cut(acs_graph *graph, void *stream, bool begins, graph_op *op)
 
 /* ---------------------------------------------------------------------------------------------------------- footprints */
 
+static acs_status add_segment(acs_graph *graph, graph_op *op, const acs_segment *segment)
+{
+    if (!reserve((void **)&graph->segments, &graph->segment_room, graph->segment_count + 1, sizeof *graph->segments))
+        return graph_no_memory();
+    graph->segments[graph->segment_count] = (graph_segment){*segment, op->segment};
+    op->segment = graph->segment_count++;
+    return ACS_OK;
+}
+
 static acs_status add_segments(acs_graph *graph, graph_op *op, const acs_record *record)
 {
     op->any |= record->any;
-    for (uint32_t i = 0; i < record->segment_count; i++) {
-        if (!reserve((void **)&graph->segments, &graph->segment_room, graph->segment_count + 1, sizeof *graph->segments))
-            return graph_no_memory();
-        graph->segments[graph->segment_count] = (graph_segment){record->segments[i], op->segment};
-        op->segment = graph->segment_count++;
-    }
+    for (uint32_t i = 0; i < record->segment_count; i++)
+        ACS_TRY(add_segment(graph, op, &record->segments[i]));
     return ACS_OK;
 }
 
@@ -192,7 +198,7 @@ static graph_op *op_new(acs_graph *graph, const acs_site *site)
         !reserve((void **)&graph->ops, &graph->op_room, graph->op_count + 1, sizeof *graph->ops))
         return NULL;
     graph_op *op = &graph->ops[graph->op_count];
-    *op = (graph_op){.segment = UINT32_MAX, .site = site};
+    *op = (graph_op){.segment = UINT32_MAX, .steps = 1, .site = site};
     return op;
 }
 
@@ -252,14 +258,6 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
     return 0;
 }
 
-acs_status acs_graph_uses(acs_graph *graph, uint64_t op, acs_uses uses)
-{
-    ACS_TRY(check(graph, __func__));
-    if (op >= graph->op_count)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "the graph has no op %llu", (unsigned long long)op);
-    return add_uses(graph, &graph->ops[op], &uses, graph->ops[op].site);
-}
-
 acs_status acs_graph_resume(acs_graph *graph, void *stream)
 {
     const acs_nodes none = {NULL, 0, 0};
@@ -295,7 +293,9 @@ typedef struct ending {
     uint32_t first_room;
     uint32_t *behind;
     uint32_t behind_count, behind_room;
+    uint32_t *steps, steps_room;
     uint64_t edges;
+    uint32_t longest; /* steps of the longest path */
 } ending;
 
 /* Nodes of the shape go through the order as numbers from 1. */
@@ -313,11 +313,13 @@ static bool add_node(ending *e, const graph_op *op, const acs_nodes *behind)
 {
     if (!reserve((void **)&e->ops, &e->room, e->count + 1, sizeof *e->ops) ||
         !reserve((void **)&e->first, &e->first_room, e->count + 2, sizeof *e->first) ||
+        !reserve((void **)&e->steps, &e->steps_room, e->count + 1, sizeof *e->steps) ||
         !reserve((void **)&e->behind, &e->behind_room, e->behind_count + behind->count, sizeof *e->behind))
         return false;
     e->first[0] = 0;
     for (uint32_t i = 0; i < behind->count; i++)
         e->behind[e->behind_count++] = node_of(behind->list[i]);
+    e->steps[e->count] = op->steps;
     e->ops[e->count++] = *op;
     e->first[e->count] = e->behind_count;
     return true;
@@ -331,7 +333,8 @@ static acs_status add_join(void *user, const acs_nodes *behind, acs_nodes *end)
     acs_nodes made = {NULL, 0, 0};
     acs_graph *graph = e->graph;
     acs_status status = ops_of(graph)->add(graph->context->backend, e->stream, e->id, NULL, NULL, &none, &made);
-    const graph_op op = {.first_at = graph->nodes.count, .first_count = 1, .end_at = graph->nodes.count, .end_count = 1};
+    const graph_op op = {.first_at = graph->nodes.count, .first_count = 1, .end_at = graph->nodes.count, .end_count = 1,
+                         .steps = 1};
     bool room = true;
     if (status == ACS_OK)
         room = add_to_nodes(graph, made.list[0]) && add_node(e, &op, behind) && acs_nodes_add(end, handle_of(e->count - 1));
@@ -449,21 +452,85 @@ static bool plain_shape(const acs_graph_plan *graph, acs_graph_shape *shape)
     return shape->edges != NULL;
 }
 
+/* The number of chains for a graph of this kind. */
+static uint32_t chains_for(const acs_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->op_count; i++)
+        if (graph->ops[i].steps > 1)
+            return TUNE_GRAPH_LOOP_CHAINS;
+    return TUNE_GRAPH_CHAINS;
+}
+
 static acs_status make_edges(ending *e, uint32_t chains, acs_graph_report *report)
 {
     acs_graph_shape shape = {0};
     ACS_TRY(order_ops(e));
-    const acs_graph_plan graph = {e->count, e->first, e->behind};
+    if (!e->count)
+        return ACS_OK;
+    const acs_graph_plan graph = {e->count, e->first, e->behind, e->steps};
     const bool plain = chains == ACS_GRAPH_CHAINS_ANY;
-    if (!(plain ? plain_shape(&graph, &shape) : acs_graph_shape_make(&graph, chains ? chains : TUNE_GRAPH_CHAINS, &shape)))
+    chains = chains ? chains : chains_for(e->graph);
+    if (!(plain ? plain_shape(&graph, &shape) : acs_graph_shape_make(&graph, chains, &shape)))
         return graph_no_memory();
     acs_status status = link_all(e, &shape);
     report->nodes = e->count;
     report->edges = e->edges;
     report->levels = shape.levels;
     report->chains = shape.chains;
+    e->longest = shape.steps;
     acs_graph_shape_fini(&shape);
     return status;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const acs_segment *x = a, *y = b;
+    if (x->base != y->base)
+        return x->base < y->base ? -1 : 1;
+    if (x->row_bytes != y->row_bytes)
+        return x->row_bytes < y->row_bytes ? -1 : 1;
+    if (x->rows != y->rows)
+        return x->rows < y->rows ? -1 : 1;
+    if (x->pitch_bytes != y->pitch_bytes)
+        return x->pitch_bytes < y->pitch_bytes ? -1 : 1;
+    return x->extent - y->extent;
+}
+
+/* Add what the ops of a body touch to its op. The body may not run, so it writes nothing for certain. */
+static acs_status add_body(acs_graph *graph, graph_op *to, const acs_graph *body)
+{
+    acs_segment *list = calloc((size_t)body->segment_count + 1, sizeof *list);
+    acs_status status = list ? ACS_OK : graph_no_memory();
+    for (uint32_t i = 1; i < body->op_count; i++) /* what was captured before the ops is no part of the body's work */
+        to->any |= body->ops[i].any;
+    for (uint32_t i = 0; list && i < body->segment_count; i++) {
+        list[i] = body->segments[i].segment;
+        list[i].access = list[i].access == ACS_READ ? ACS_READ : ACS_UPDATE;
+    }
+    if (list)
+        qsort(list, body->segment_count, sizeof *list, by_place);
+    for (uint32_t i = 0, next; status == ACS_OK && i < body->segment_count; i = next) {
+        for (next = i + 1; next < body->segment_count && !by_place(&list[i], &list[next]); next++)
+            list[i].access |= list[next].access;
+        status = add_segment(graph, to, &list[i]);
+    }
+    free(list);
+    return status;
+}
+
+/* Make the edges, and tell the graph whose op has this one as its body. */
+static acs_status end_graph(ending *e, const acs_graph_params *params, acs_graph_report *report)
+{
+    acs_graph *above = params ? params->body_of : NULL;
+    if (above && (!params->op || params->op >= above->op_count))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "body_of has no op %llu", (unsigned long long)params->op);
+    ACS_TRY(make_edges(e, params ? params->chains : 0, report));
+    if (!above)
+        return ACS_OK;
+    graph_op *op = &above->ops[params->op];
+    const uint64_t steps = op->steps + (uint64_t)TUNE_GRAPH_BODY_ROUNDS * e->longest;
+    op->steps = steps < TUNE_GRAPH_STEPS_MOST ? (uint32_t)steps : TUNE_GRAPH_STEPS_MOST;
+    return add_body(above, op, e->graph);
 }
 
 acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params *params, acs_graph_report *report)
@@ -476,7 +543,7 @@ acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params 
         status = ACS_FAIL(ACS_ERR_STATE, 0, "the stream %p is not being captured", stream);
     made.ops = graph->op_count - 1;
     if (status == ACS_OK)
-        status = make_edges(&e, params ? params->chains : 0, &made);
+        status = end_graph(&e, params, &made);
     if (report) {
         made.size = report->size;
         memcpy(report, &made, made.size < sizeof made ? made.size : sizeof made);
@@ -484,6 +551,7 @@ acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params 
     free(e.ops);
     free(e.first);
     free(e.behind);
+    free(e.steps);
     acs_graph_cancel(graph);
     return status;
 }

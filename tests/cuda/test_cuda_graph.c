@@ -16,7 +16,7 @@ static void graph_begin(void)
 
 static acs_graph_report graph_end(uint32_t chains)
 {
-    const acs_graph_params params = {sizeof params, chains};
+    const acs_graph_params params = {.size = sizeof params, .chains = chains};
     acs_graph_report report = {.size = sizeof report};
     assert_int_equal(acs_graph_end(g_graph, g_stream, &params, &report), ACS_OK);
     return report;
@@ -135,22 +135,52 @@ static void no_work_is_no_op_and_orders_nothing(void **state)
     graph_free(graph);
 }
 
-/* The footprint of a loop is known only once its body was captured. */
-static void a_footprint_may_grow_later(void **state)
+/* The body of a loop is captured after the loop's node, into a graph of its own, by a stream of its own here. */
+static void a_loop_touches_what_its_body_touches(void **state)
 {
     (void)state;
+    CUstream main_stream = g_stream, body_stream = stream_new();
+    acs_graph *outer, *body;
     capture_begin(g_stream);
     graph_begin();
     assert_int_equal(captured(0, g_memory, NULL, 64), 1);
     assert_int_equal(captured(1, g_memory + 64, NULL, 64), 2);
     assert_int_equal(captured(2, g_memory + 128, NULL, 64), 3);
-    assert_int_equal(acs_graph_uses(g_graph, 2, ACS_USES(ACS_INOUT(g_memory, 64), ACS_INOUT(g_memory + 128, 64))), ACS_OK);
+    outer = g_graph;
+    g_stream = body_stream;
+    ok(TWIN_GET(cuStreamBeginCapture, 10010)(g_stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    graph_begin();
+    assert_int_equal(captured(3, g_memory, g_memory + 256, 32), 1);
+    assert_int_equal(captured(4, g_memory, NULL, 32), 2);
+    assert_int_equal(captured(5, g_memory + 128, NULL, 64), 3);
+    body = g_graph;
+    const acs_graph_params params = {.size = sizeof params, .body_of = outer, .op = 2};
+    assert_int_equal(acs_graph_end(body, g_stream, &params, NULL), ACS_OK);
+    graph_free(capture_end(g_stream));
+    g_stream = main_stream;
+    g_graph = outer;
     (void)graph_end(ACS_GRAPH_CHAINS_ANY);
     CUgraph graph = capture_end(g_stream);
     assert_int_equal(twin_graph_edges(graph, NULL, 0), 2);
     assert_true(has_edge(graph, 0, 1));
     assert_true(has_edge(graph, 1, 2));
     graph_free(graph);
+    ok(TWIN_GET(cuStreamDestroy, 4000)(body_stream));
+}
+
+static void a_body_of_no_op_is_refused(void **state)
+{
+    (void)state;
+    acs_graph *outer;
+    capture_begin(g_stream);
+    graph_begin();
+    outer = g_graph;
+    graph_begin();
+    const acs_graph_params params = {.size = sizeof params, .body_of = outer, .op = 1};
+    assert_int_equal(acs_graph_end(g_graph, g_stream, &params, NULL), ACS_ERR_ARGUMENT);
+    assert_last_error(ACS_ERR_ARGUMENT, "no op 1");
+    acs_graph_cancel(outer);
+    graph_free(capture_end(g_stream));
 }
 
 /* Each of many readers is behind each of many writers: one empty node takes the place of their edges. */
@@ -198,7 +228,6 @@ static void a_stream_that_is_not_captured_is_refused(void **state)
     assert_int_equal(acs_graph_begin(g_context, g_stream, NULL), ACS_ERR_ARGUMENT);
     assert_int_equal(acs_graph_end(NULL, g_stream, NULL, NULL), ACS_ERR_ARGUMENT);
     assert_int_equal(acs_graph_op(NULL, g_stream, anything(), NULL), 0);
-    assert_int_equal(acs_graph_uses(NULL, 1, anything()), ACS_ERR_ARGUMENT);
     assert_int_equal(acs_graph_resume(NULL, g_stream), ACS_ERR_ARGUMENT);
     acs_graph_cancel(NULL);
 }
@@ -227,8 +256,6 @@ static void a_wrong_footprint_is_reported_and_counts_as_any(void **state)
     ok(send_work(g_stream, &w));
     assert_int_equal(acs_graph_op(g_graph, g_stream, (acs_uses){.segments = &wrong, .count = 1}, NULL), 0);
     assert_int_equal(captured(2, g_memory + 128, NULL, 64), 3);
-    assert_int_equal(acs_graph_uses(g_graph, 4, anything()), ACS_ERR_ARGUMENT);
-    assert_last_error(ACS_ERR_ARGUMENT, "no op 4");
     (void)graph_end(ACS_GRAPH_CHAINS_ANY);
     CUgraph graph = capture_end(g_stream);
     assert_true(has_edge(graph, 0, 1));
@@ -280,7 +307,7 @@ static work placed(const work *w, unsigned char *memory)
     return at;
 }
 
-/* One op of one to three kernels, whose footprint may come in two parts. */
+/* One op of one to three kernels. */
 static uint32_t random_op(uint32_t next, uint32_t count)
 {
     const uint32_t kernels = count - next < 3 ? 1 : 1 + below(3) / 2;
@@ -292,11 +319,7 @@ static uint32_t random_op(uint32_t next, uint32_t count)
         for (uint32_t i = 0; i < w.head.pieces; i++)
             segments[used++] = segment_of(&w.pieces[i]);
     }
-    const uint32_t now = below(4) ? used : below(used + 1);
-    const uint64_t op = acs_graph_op(g_graph, g_stream, (acs_uses){.segments = segments, .count = now}, NULL);
-    assert_int_not_equal(op, 0);
-    if (now < used)
-        assert_int_equal(acs_graph_uses(g_graph, op, (acs_uses){.segments = segments + now, .count = used - now}), ACS_OK);
+    assert_int_not_equal(acs_graph_op(g_graph, g_stream, (acs_uses){.segments = segments, .count = used}, NULL), 0);
     return next + kernels;
 }
 
@@ -356,7 +379,8 @@ int main(int argc, char **argv)
         TEST(chains_that_a_default_has_are_used),
         TEST(work_between_two_calls_is_one_op),
         TEST(no_work_is_no_op_and_orders_nothing),
-        TEST(a_footprint_may_grow_later),
+        TEST(a_loop_touches_what_its_body_touches),
+        TEST(a_body_of_no_op_is_refused),
         TEST(many_edges_become_a_node_between_them),
         TEST(a_graph_may_go_on_after_it_ended),
         TEST(a_stream_that_is_not_captured_is_refused),

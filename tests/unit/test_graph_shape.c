@@ -21,7 +21,8 @@ typedef struct relation {
 } relation;
 
 static uint32_t g_first[OPS_MOST + 1], g_behind[EDGES_MOST];
-static acs_graph_plan g_plan = {0, g_first, g_behind};
+static uint32_t g_steps[OPS_MOST];
+static acs_graph_plan g_plan = {0, g_first, g_behind, g_steps};
 static uint64_t g_random;
 
 static uint32_t below(uint32_t n)
@@ -41,7 +42,7 @@ static void add(uint32_t count, const uint32_t *behind)
 {
     for (uint32_t i = 0; i < count; i++)
         g_behind[g_first[g_plan.count] + i] = behind[i];
-    g_plan.count++;
+    g_steps[g_plan.count++] = 1;
     g_first[g_plan.count] = g_first[g_plan.count - 1] + count;
 }
 
@@ -139,6 +140,7 @@ static void random_graph(void)
                 behind[used++] = up;
         }
         add(used, behind);
+        g_steps[op] = below(8) ? 1 : 1 + below(50);
     }
 }
 
@@ -173,6 +175,40 @@ static void chains_side_by_side_stay_as_they_are(void **state)
     acs_graph_shape_fini(&shape);
 }
 
+/* Two programs that share nothing, one with a long op: neither waits for the other, though their ops alternate. */
+static void parts_have_chains_of_their_own(void **state)
+{
+    (void)state;
+    acs_graph_shape shape;
+    begin();
+    for (uint32_t op = 0; op < 40; op++) {
+        const uint32_t up = op - 2;
+        add(op >= 2, &up);
+    }
+    g_steps[4] = 100;
+    assert_true(acs_graph_shape_make(&g_plan, 4, &shape));
+    assert_int_equal(shape.chains, 2);
+    for (uint32_t i = 0; i < shape.edge_count; i++)
+        assert_int_equal(shape.edges[i].from % 2, shape.edges[i].to % 2);
+    assert_int_equal(shape.levels, 20);
+    acs_graph_shape_fini(&shape);
+}
+
+/* Twelve ops that share nothing on four chains: three each. */
+static void more_parts_than_chains_share_them(void **state)
+{
+    (void)state;
+    acs_graph_shape shape;
+    begin();
+    for (uint32_t op = 0; op < 12; op++)
+        add(0, NULL);
+    assert_true(acs_graph_shape_make(&g_plan, 4, &shape));
+    assert_int_equal(shape.chains, 4);
+    assert_int_equal(shape.levels, 3);
+    assert_int_equal(shape.edge_count, 8);
+    acs_graph_shape_fini(&shape);
+}
+
 static void an_op_stays_on_the_chain_that_it_follows(void **state)
 {
     (void)state;
@@ -195,6 +231,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_graphs_keep_their_order_on_few_chains),
         cmocka_unit_test(chains_side_by_side_stay_as_they_are),
+        cmocka_unit_test(parts_have_chains_of_their_own),
+        cmocka_unit_test(more_parts_than_chains_share_them),
         cmocka_unit_test(an_op_stays_on_the_chain_that_it_follows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,350 @@
+"""
+Takes part in Warp's captures. Warp sends all work to a device through functions of its runtime library, which are
+attributes of one object of ctypes. While a stream is captured, wrappers of these functions tell which nodes each call
+made, and what they touch. Nothing of Warp is copied, and its files are not changed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .. import _errors, _layout
+from .._arrays import UPDATE
+from .._context import Context
+from ._functions import TOUCHED, Range, address_of, sends_work
+from ._inference import kernel_uses, touched
+from ._recording import READS_ALL, Memory, Recording
+
+KNOWN_VERSIONS = ("1.19.0",)
+_LAUNCH_ARGUMENTS = 11
+_FOR_EVER = ("wp_free_device_async", "wp_cuda_graph_destroy", "wp_cuda_graph_create_exec")
+_RELAXED = 2  # cudaStreamCaptureModeRelaxed
+
+
+class _Thread(threading.local):
+    """Recordings whose streams this thread captures."""
+
+    def __init__(self) -> None:
+        self.active: dict[int, Recording] = {}
+
+
+class Hooks:
+    """The wrappers, and what they know."""
+
+    def __init__(self, check_version: bool) -> None:
+        import warp
+        from warp._src import context as warp_context
+        if check_version and warp.__version__ not in KNOWN_VERSIONS:
+            raise _errors.UnsupportedError(
+                f"acs: Warp {warp.__version__} is installed; known are {', '.join(KNOWN_VERSIONS)} (check_version=False "
+                "tries it)", _layout.ACS_ERR_UNSUPPORTED)
+        warp.init()
+        self._warp: Any = warp_context
+        self._core = self._warp.runtime.core
+        self._check_core()
+        self.context = Context(backend="cuda", workers=0)
+        self.chains, self.rest_bytes = 0, 1 << 30
+        self.latest: dict[str, int] = {}
+        self._thread = _Thread()
+        self._kernels: dict[int, tuple[Any, bool]] = {}             # by function: kernel, whether it is the adjoint
+        self._suspended: dict[int, Recording] = {}                  # by graph: captures that go on later
+        self._bodies: dict[int, tuple[Recording, int]] = {}         # by graph: op whose body it is
+        self._graphs: dict[int, tuple[Memory, list[Range] | None]] = {}  # by graph: its memory, and what it touches
+        self._graph_of: dict[int, int] = {}                         # by executable graph: its graph
+        self._memory_of: dict[int, Memory] = {}                     # by address: memory of a graph
+        self._originals: dict[str, Any] = {}                        # functions that wrappers stand in for
+        self._frees = False
+        self._get_hooks: Any = None
+
+    # -------------------------------------------------------------------------------------------------------- installing
+
+    def _check_core(self) -> None:
+        launch = getattr(self._core, "wp_cuda_launch_kernel", None)
+        if launch is None or launch.argtypes is None or len(launch.argtypes) != _LAUNCH_ARGUMENTS:
+            raise _errors.UnsupportedError("acs: Warp's runtime library launches kernels in a way that is not known",
+                                           _layout.ACS_ERR_UNSUPPORTED)
+
+    def install(self) -> None:
+        """Put the wrappers in place."""
+        if self._originals:
+            return
+        special: dict[str, Callable[[Any], Callable[..., Any]]] = {
+            "wp_cuda_launch_kernel": self._launch,
+            "wp_cuda_graph_begin_capture": self._begin_capture,
+            "wp_cuda_graph_end_capture": self._end_capture,
+            "wp_cuda_graph_pause_capture": self._pause_capture,
+            "wp_cuda_graph_resume_capture": self._resume_capture,
+            "wp_cuda_graph_insert_if_else": self._insert_if_else,
+            "wp_cuda_graph_insert_while": self._insert_while,
+            "wp_cuda_graph_insert_child_graph": self._insert_child_graph,
+            "wp_cuda_graph_launch": self._launch_graph,
+            "wp_cuda_event_record": self._between(1),
+            "wp_cuda_stream_wait_event": self._between(0),
+            "wp_cuda_stream_wait_stream": self._between(0, 1),
+            "wp_alloc_device_async": self._alloc,
+        }
+        for name, function in list(vars(self._core).items()):
+            if name.startswith("wp_") and name not in _FOR_EVER and (name in special or sends_work(name)):
+                self._originals[name] = function
+                make = special.get(name)
+                setattr(self._core, name, make(function) if make else self._call(function, TOUCHED.get(name)))
+        self._get_hooks = self._warp.ModuleExec.get_kernel_hooks
+        setattr(self._warp.ModuleExec, "get_kernel_hooks", self._kernel_hooks(self._get_hooks))
+        if not self._frees:  # these stay, since graphs outlive the others
+            self._frees = True
+            self._core.wp_free_device_async = self._free(self._core.wp_free_device_async)
+            self._core.wp_cuda_graph_destroy = self._destroy_graph(self._core.wp_cuda_graph_destroy)
+            self._core.wp_cuda_graph_create_exec = self._create_executable(self._core.wp_cuda_graph_create_exec)
+
+    def remove(self) -> None:
+        """Take the wrappers away."""
+        if self._thread.active or self._suspended:
+            raise _errors.StateError("acs: Warp is capturing a graph", _layout.ACS_ERR_STATE)
+        for name, function in self._originals.items():
+            setattr(self._core, name, function)
+        self._originals.clear()
+        setattr(self._warp.ModuleExec, "get_kernel_hooks", self._get_hooks)
+
+    def _kernel_hooks(self, original: Any) -> Callable[..., Any]:
+        def get_kernel_hooks(module: Any, kernel: Any) -> Any:
+            hooks = original(module, kernel)
+            if hooks is not None:
+                if hooks.forward:
+                    self._kernels[address_of(hooks.forward)] = (kernel, False)
+                if hooks.backward:
+                    self._kernels[address_of(hooks.backward)] = (kernel, True)
+            return hooks
+        return get_kernel_hooks
+
+    # --------------------------------------------------------------------------------------------------------- recording
+
+    def _note(self, ranges: Iterable[Range] | None) -> None:
+        for recording in list(self._thread.active.values()):
+            recording.op(ranges)
+
+    def _call(self, original: Any, what: Callable[..., Any] | None) -> Callable[..., Any]:
+        """A function whose footprint follows from its arguments, or may be anything."""
+        def call(*args: Any) -> Any:
+            if not self._thread.active:
+                return original(*args)
+            self._note(None)  # work that others gave to the stream
+            result = original(*args)
+            self._note(what(*args) if what else None)
+            return result
+        return call
+
+    def _launch(self, original: Any) -> Callable[..., Any]:
+        def launch(*args: Any) -> Any:
+            if not self._thread.active:
+                return original(*args)
+            self._note(None)
+            result = original(*args)
+            self._note(self._launch_ranges(args[1], args[8]))
+            return result
+        return launch
+
+    def _launch_ranges(self, function: Any, params: Any) -> list[Range] | None:
+        known = self._kernels.get(address_of(function))
+        if known is None:
+            return None
+        uses = kernel_uses(*known)
+        if uses.everything == UPDATE:
+            return None
+        ranges = touched(uses, params[1:len(params)])  # the first one holds the launch's dimensions
+        return [*ranges, READS_ALL] if uses.everything else ranges
+
+    # ---------------------------------------------------------------------------------------------------------- captures
+
+    def _begin_capture(self, original: Any) -> Callable[..., Any]:
+        def begin(context: Any, stream: Any, *rest: Any) -> Any:
+            result = original(context, stream, *rest)
+            if result:
+                self._start(address_of(stream), Memory(self.rest_bytes))
+            return result
+        return begin
+
+    def _start(self, stream: int, memory: Memory, parent: tuple[Recording, int] | None = None) -> None:
+        self._thread.active[stream] = Recording(self.context, stream, self.chains, memory, parent)
+
+    def _finish(self, recording: Recording) -> None:
+        """The graph gets its edges. The recording is of no more use, also after an error."""
+        try:
+            recording.op(None)
+            recording.end()
+            recording.tell_parent()
+        finally:
+            recording.drop()
+
+    def _end_capture(self, original: Any) -> Callable[..., Any]:
+        def end(context: Any, stream: Any, graph: Any) -> Any:
+            recording = self._thread.active.pop(address_of(stream), None)
+            try:
+                if recording:
+                    self._finish(recording)
+            finally:
+                result = original(context, stream, graph)
+            if recording and result:
+                self._graphs[_target(graph)] = (recording.memory, recording.ranges())
+                self.latest = dict(recording.figures)
+            return result
+        return end
+
+    def _pause_capture(self, original: Any) -> Callable[..., Any]:
+        def pause(context: Any, stream: Any, graph: Any) -> Any:
+            recording = self._thread.active.pop(address_of(stream), None)
+            goes_on = recording is not None and recording.awaits
+            if recording and not goes_on:
+                self._finish(recording)
+            result = original(context, stream, graph)
+            if recording and result:
+                if goes_on:
+                    self._suspended[_target(graph)] = recording
+                else:
+                    self._graphs[_target(graph)] = (recording.memory, recording.ranges())
+            return result
+        return pause
+
+    def _resume_capture(self, original: Any) -> Callable[..., Any]:
+        def resume(context: Any, stream: Any, graph: Any) -> Any:
+            result = original(context, stream, graph)
+            if not result:
+                return result
+            at, key = address_of(stream), address_of(graph)
+            recording = self._suspended.pop(key, None)
+            body = self._bodies.pop(key, None)
+            if recording:
+                recording.awaits = False
+                recording.resume()
+                self._thread.active[at] = recording
+            elif body:
+                self._start(at, body[0].memory, body)
+            elif key in self._graphs:
+                self._start(at, self._graphs[key][0])
+            return result
+        return resume
+
+    def _insert(self, original: Any, args: tuple[Any, ...], bodies: tuple[Any, ...]) -> Any:
+        recording = self._thread.active.get(address_of(args[1]))
+        if recording is None:
+            return original(*args)
+        self._note(None)
+        result = original(*args)
+        op = recording.op(TOUCHED["wp_cuda_graph_insert_while"](*args))
+        if result and op is not None:
+            recording.awaits = True
+            for body in bodies:
+                if body is not None:
+                    self._bodies[_target(body)] = (recording, op)
+        return result
+
+    def _insert_if_else(self, original: Any) -> Callable[..., Any]:
+        return lambda *args: self._insert(original, args, args[5:7])
+
+    def _insert_while(self, original: Any) -> Callable[..., Any]:
+        return lambda *args: self._insert(original, args, args[5:6])
+
+    def _insert_child_graph(self, original: Any) -> Callable[..., Any]:
+        def insert(context: Any, stream: Any, child: Any) -> Any:
+            if not self._thread.active:
+                return original(context, stream, child)
+            self._note(None)
+            result = original(context, stream, child)
+            known = self._graphs.get(address_of(child))
+            self._note(known[1] if known else None)
+            return result
+        return insert
+
+    def _launch_graph(self, original: Any) -> Callable[..., Any]:
+        def launch(executable: Any, stream: Any) -> Any:
+            if not self._thread.active:
+                return original(executable, stream)
+            self._note(None)
+            result = original(executable, stream)
+            known = self._graphs.get(self._graph_of.get(address_of(executable), 0))
+            self._note(known[1] if known else None)
+            return result
+        return launch
+
+    def _create_executable(self, original: Any) -> Callable[..., Any]:
+        def create(context: Any, stream: Any, graph: Any, executable: Any) -> Any:
+            result = original(context, stream, graph, executable)
+            if result and address_of(graph) in self._graphs:
+                self._graph_of[_target(executable)] = address_of(graph)
+            return result
+        return create
+
+    def _between(self, *streams: int) -> Callable[[Any], Callable[..., Any]]:
+        """A function that orders streams against each other. The stream's own order then has to be that of the program."""
+        def make(original: Any) -> Callable[..., Any]:
+            def call(*args: Any) -> Any:
+                if not self._thread.active:
+                    return original(*args)
+                recordings = [self._thread.active.get(address_of(args[i])) for i in streams]
+                for recording in recordings:
+                    if recording:
+                        recording.op(None)
+                        recording.end()
+                result = original(*args)
+                for recording in recordings:
+                    if recording:
+                        recording.begin()
+                return result
+            return call
+        return make
+
+    # ------------------------------------------------------------------------------------------------------------ memory
+
+    def _alloc(self, original: Any) -> Callable[..., Any]:
+        def alloc(context: Any, nbytes: int, stream: Any, tag: Any) -> Any:
+            recording = self._recording_of(context, stream)
+            if recording is None:
+                return original(context, nbytes, stream, tag)
+            found = recording.memory.take(nbytes)
+            if found is not None:
+                return found
+            before = self._core.wp_cuda_thread_exchange_capture_mode(_RELAXED)
+            address = self._core.wp_alloc_device_default(context, nbytes, tag)
+            self._core.wp_cuda_thread_exchange_capture_mode(before)
+            if address:
+                recording.memory.add(address, nbytes)
+                self._memory_of[address] = recording.memory
+            return address
+        return alloc
+
+    def _recording_of(self, context: Any, stream: Any) -> Recording | None:
+        if not self._thread.active:
+            return None
+        at = address_of(stream)
+        if at == self._warp.WP_CURRENT_STREAM:
+            at = address_of(self._core.wp_cuda_context_get_stream(context))
+        return self._thread.active.get(at)
+
+    def _free(self, original: Any) -> Callable[..., Any]:
+        def free(context: Any, address: Any, node: Any) -> Any:
+            memory = self._memory_of.get(address_of(address)) if address else None
+            if memory is None:
+                return original(context, address, node)
+            if memory.over:
+                del self._memory_of[address_of(address)]
+                return self._core.wp_free_device_default(context, address)
+            memory.rest(address_of(address))
+            return None
+        return free
+
+    def _destroy_graph(self, original: Any) -> Callable[..., Any]:
+        def destroy(context: Any, graph: Any) -> Any:
+            result = original(context, graph)
+            known = self._graphs.pop(address_of(graph), None)
+            for address in known[0].end() if known else ():
+                if self._memory_of.pop(address, None):
+                    self._core.wp_free_device_default(context, address)
+            return result
+        return destroy
+
+
+def _target(pointer: Any) -> int:
+    """The handle that a call wrote behind a pointer."""
+    return address_of(getattr(pointer, "_obj", pointer))

@@ -1,0 +1,136 @@
+/*
+ * What the shape of an executable graph costs: chains side by side, edges between them, and the order in which nodes were
+ * added. Prints microseconds per level (the kernels of all chains at one place); judges nothing. The figures are the
+ * origin of the costs in src/capture/graph_shape.c.
+ */
+#include "check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+enum { LEVELS = 64, ROUNDS = 15 };
+
+/* Keep one warp busy so long. 0: end at once. */
+__global__ void busy(uint32_t ns)
+{
+    uint64_t begin, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    do
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    while (now - begin < ns);
+}
+
+struct shape {
+    const char *name;
+    uint32_t chains;
+    uint32_t every;     /* every so many levels a kernel also follows the one before it on other chains; 0: never */
+    uint32_t others;    /* number of these chains */
+    bool by_chain;      /* nodes are added chain by chain, else level by level */
+};
+
+cudaGraphNode_t add(cudaGraph_t graph, uint32_t ns)
+{
+    void *args[] = {&ns};
+    cudaKernelNodeParams params = {};
+    params.func = (void *)busy;
+    params.gridDim = params.blockDim = dim3(1);
+    params.kernelParams = args;
+    cudaGraphNode_t node;
+    CHECK_CUDA(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &params));
+    return node;
+}
+
+void link(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to)
+{
+#if CUDART_VERSION >= 13000
+    CHECK_CUDA(cudaGraphAddDependencies(graph, &from, &to, nullptr, 1));
+#else
+    CHECK_CUDA(cudaGraphAddDependencies(graph, &from, &to, 1));
+#endif
+}
+
+cudaGraph_t build(const shape &s, uint32_t ns)
+{
+    cudaGraph_t graph;
+    CHECK_CUDA(cudaGraphCreate(&graph, 0));
+    std::vector<std::vector<cudaGraphNode_t>> nodes(s.chains, std::vector<cudaGraphNode_t>(LEVELS));
+    for (uint32_t outer = 0; outer < (s.by_chain ? s.chains : LEVELS); outer++)
+        for (uint32_t inner = 0; inner < (s.by_chain ? LEVELS : s.chains); inner++)
+            nodes[s.by_chain ? outer : inner][s.by_chain ? inner : outer] = add(graph, ns);
+    for (uint32_t c = 0; c < s.chains; c++)
+        for (uint32_t l = 1; l < LEVELS; l++) {
+            link(graph, nodes[c][l - 1], nodes[c][l]);
+            for (uint32_t o = 1; s.every && l % s.every == 0 && o <= s.others; o++)
+                link(graph, nodes[(c + o) % s.chains][l - 1], nodes[c][l]);
+        }
+    return graph;
+}
+
+double per_level(const shape &s, uint32_t ns, cudaStream_t stream)
+{
+    cudaGraph_t graph = build(s, ns);
+    cudaGraphExec_t exec;
+    CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    std::vector<double> times;
+    for (int round = -3; round < ROUNDS; round++) {
+        CHECK_CUDA(cudaStreamSynchronize(stream));
+        const auto start = std::chrono::steady_clock::now();
+        for (int i = 0; i < 4; i++)
+            CHECK_CUDA(cudaGraphLaunch(exec, stream));
+        CHECK_CUDA(cudaStreamSynchronize(stream));
+        if (round >= 0)
+            times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 4);
+    }
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2] * 1e6 / LEVELS;
+}
+
+} // namespace
+
+int main()
+{
+    static const shape shapes[] = {
+        {"one chain", 1, 0, 0, true},
+        {"2 chains", 2, 0, 0, true},
+        {"4 chains", 4, 0, 0, true},
+        {"8 chains", 8, 0, 0, true},
+        {"8 chains, added by level", 8, 0, 0, false},
+        {"12 chains", 12, 0, 0, true},
+        {"16 chains", 16, 0, 0, true},
+        {"24 chains", 24, 0, 0, true},
+        {"32 chains", 32, 0, 0, true},
+        {"64 chains", 64, 0, 0, true},
+        {"2 chains, edges every 1", 2, 1, 1, true},
+        {"2 chains, edges every 2", 2, 2, 1, true},
+        {"2 chains, edges every 4", 2, 4, 1, true},
+        {"4 chains, edges every 1", 4, 1, 1, true},
+        {"8 chains, edges every 1", 8, 1, 1, true},
+        {"8 chains, edges every 2", 8, 2, 1, true},
+        {"8 chains, edges every 4", 8, 4, 1, true},
+        {"8 chains, edges every 8", 8, 8, 1, true},
+        {"8 chains, edges every 4, by level", 8, 4, 1, false},
+        {"8 chains, 2 edges every 4", 8, 4, 2, true},
+        {"8 chains, 7 edges every 4", 8, 4, 7, true},
+        {"16 chains, edges every 1", 16, 1, 1, true},
+        {"16 chains, edges every 4", 16, 4, 1, true},
+        {"32 chains, edges every 4", 32, 4, 1, true},
+    };
+    static const uint32_t times[] = {0, 2000, 5000};
+    cudaStream_t stream;
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    printf("%-36s%12s%12s%12s   us per level, by time of a kernel\n", "", "empty", "2 us", "5 us");
+    for (const shape &s : shapes) {
+        printf("%-36s", s.name);
+        for (uint32_t ns : times)
+            printf("%12.2f", per_level(s, ns, stream));
+        printf("\n");
+    }
+    return 0;
+}
