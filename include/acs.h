@@ -848,6 +848,15 @@ acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph
  */
 uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_site *site);
 
+/**
+ * Capture a fill of `bytes` bytes from `dst` with `value`, as an op. Where it can, the fill is a kernel of the library's
+ * own: in a graph a fill node of CUDA takes 2 to 4 us more. Other work that the stream captured since the last call about
+ * this graph is an op before it, which may touch anything.
+ * @return as acs_graph_op; ACS_GRAPH_NO_OP for no bytes. After an error there is no fill, and the graph may go on unless
+ *         acs_graph_op says otherwise. ACS_ERR_LAUNCH: the device does not reach the memory.
+ */
+uint64_t acs_graph_memset(acs_graph *graph, void *stream, void *dst, int value, size_t bytes, const acs_site *site);
+
 /** The stream captures into the graph again, after its capture was ended and begun anew. Errors as acs_graph_begin. */
 acs_status acs_graph_resume(acs_graph *graph, void *stream);
 

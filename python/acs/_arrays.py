@@ -9,11 +9,12 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Union
 
 READ, WRITE, UPDATE = 1, 2, 3
 _BYTES, EXTENT_ALL, _TOKEN = 0, 1, 2
 _TILES_MOST = 64  # most tiles for one array; of more dimensions the bytes between them are touched, too
+_DLPACK_CUDA = 2
 _segment = struct.Struct("=QQQQBBHI")
 
 
@@ -49,6 +50,15 @@ class Span:
 
     def __repr__(self) -> str:
         return f"acs.Span({self.ptr:#x}, {self.nbytes} bytes in {len(self.pieces)} pieces)"
+
+
+Place = Union[Span, "tuple[int, int]"]
+"""Memory for one launch: a Span, or address and bytes of an array without gaps, which cost half of the time to make."""
+
+
+def pack_bytes(ptr: int, nbytes: int, access: int) -> bytes:
+    """The segment of bytes without gaps, as the library reads it."""
+    return _segment.pack(ptr, nbytes, 1, 0, access, _BYTES, 0, 0)
 
 
 def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
@@ -141,7 +151,10 @@ _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, [ctypes.p
 
 
 def _from_dlpack(array: Any) -> Span:
-    capsule = array.__dlpack__()
+    try:
+        capsule = array.__dlpack__()
+    except BufferError as error:
+        raise TypeError(f"acs: an object of type {type(array).__name__} gives no memory by __dlpack__: {error}") from error
     t = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     itemsize = (t.dtype.bits * t.dtype.lanes + 7) // 8
     strides = [t.strides[i] * itemsize for i in range(t.ndim)] if t.strides else None
@@ -149,7 +162,9 @@ def _from_dlpack(array: Any) -> Span:
 
 
 def _from_interface(array: Any) -> Span:
-    about = getattr(array, "__cuda_array_interface__", None) or array.__array_interface__
+    about = getattr(array, "__cuda_array_interface__", None) or getattr(array, "__array_interface__", None)
+    if about is None:  # as of an array of JAX on the CPU, after one on a GPU
+        return _from_dlpack(array)
     itemsize = getattr(array, "itemsize", None)
     if not isinstance(itemsize, int):
         itemsize = _itemsize(about["typestr"])
@@ -164,16 +179,16 @@ def _itemsize(typestr: str) -> int:
     return int(digits) * (4 if typestr[1] == "U" else 1)
 
 
-def _from_torch(array: Any) -> Span:
-    size = array.element_size()
+def _from_torch(array: Any) -> Place:
     if array.is_contiguous():
-        return bytes_at(array.data_ptr(), array.numel() * size, array)
+        return array.data_ptr(), array.nbytes
+    size = array.element_size()
     return strided(array.data_ptr(), array.shape, [s * size for s in array.stride()], size, array)
 
 
-def _from_cupy(array: Any) -> Span:
-    if array.flags.c_contiguous:
-        return bytes_at(array.data.ptr, array.nbytes, array)
+def _from_cupy(array: Any) -> Place:
+    if array._c_contiguous:  # `flags` makes an object, which takes longer than all the rest
+        return array.data.ptr, array.nbytes
     return strided(array.data.ptr, array.shape, array.strides, array.itemsize, array)
 
 
@@ -185,11 +200,14 @@ def _from_buffer(array: Any) -> Span:
     view = memoryview(array)
     if view.readonly:
         raise TypeError(f"acs: an object of type {type(array).__name__} cannot be written, and its address is not known")
+    if not view.c_contiguous:
+        raise TypeError(f"acs: an object of type {type(array).__name__} has gaps or runs backwards, and its address is "
+                        "not known")
     raw = (ctypes.c_char * 0).from_buffer(view)
-    return strided(ctypes.addressof(raw), view.shape or (), view.strides, view.itemsize, (array, view))
+    return bytes_at(ctypes.addressof(raw), view.nbytes, (array, raw))
 
 
-def _find_reader(array: Any) -> Callable[[Any], Span]:
+def _find_reader(array: Any) -> Callable[[Any], Place]:
     """How the memory of arrays of this type is found. Those that cost least come first."""
     if isinstance(array, Span):
         return lambda memory: memory
@@ -197,7 +215,7 @@ def _find_reader(array: Any) -> Callable[[Any], Span]:
         return lambda owner: owner.__acs_span__
     if hasattr(array, "data_ptr") and hasattr(array, "element_size"):
         return _from_torch
-    if type(array).__module__.startswith("cupy") and hasattr(array, "flags"):
+    if type(array).__module__.startswith("cupy") and hasattr(array, "_c_contiguous"):
         return _from_cupy
     if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in type(array).__mro__):
         raise TypeError("acs: a scalar of NumPy is no array: it has no place in memory")
@@ -215,12 +233,34 @@ def _find_reader(array: Any) -> Callable[[Any], Span]:
     return _from_buffer
 
 
-_readers: dict[type, Callable[[Any], Span]] = {}
+_readers: dict[type, Callable[[Any], Place]] = {}
+"""How arrays of a type are read that was seen before."""
 
 
-def span(array: Any) -> Span:
-    """The memory of an array. A TypeError says why there is none."""
+def place(array: Any) -> Place:
+    """The memory of an array, for one launch. A TypeError says why there is none."""
     reader = _readers.get(type(array))
     if reader is None:
         reader = _readers[type(array)] = _find_reader(array)
     return reader(array)
+
+
+def span(array: Any) -> Span:
+    """The memory of an array. A TypeError says why there is none."""
+    memory = place(array)
+    return memory if isinstance(memory, Span) else bytes_at(*memory, array)
+
+
+def on_gpu(array: Any) -> bool:
+    """Whether an array says that the CPU cannot touch its memory, or the array of a span does."""
+    if type(array) is Span:
+        array = array.owner[0] if isinstance(array.owner, tuple) else array.owner  # a tuple: with what its library lent
+    is_cuda = getattr(array, "is_cuda", None)  # of PyTorch, where __dlpack_device__ takes long
+    if isinstance(is_cuda, bool):
+        return is_cuda
+    if hasattr(array, "__array_interface__"):
+        return False
+    device = getattr(array, "__dlpack_device__", None)
+    if device is not None:
+        return device()[0] == _DLPACK_CUDA
+    return getattr(array, "__cuda_array_interface__", None) is not None

@@ -10,12 +10,12 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType
 from typing import Any
 
 from . import _arrays, _errors, _layout, _waits
-from ._arrays import READ, UPDATE, WRITE, Span, span
+from ._arrays import READ, UPDATE, WRITE, Place, Span, on_gpu, pack_bytes, place, span
 from ._kernels import Kernel, plain_value
 from ._library import (Attributes, Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Site, Uses, check,
                        error_from, ErrorText, failure_of, free, held, last_error)
@@ -71,20 +71,27 @@ def _start(memory: Span, what: str) -> int:
     return memory.pieces[0][0]
 
 
-def _footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Span]) -> tuple[bytes, int]:
+def _footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Place]) -> tuple[bytes, int]:
     """Segments of all arrays, packed, and how many they are. `seen`: arrays of this call whose memory is known."""
     packed, count = [], 0
     for arrays, access in ((reads, READ), (writes, WRITE), (updates, UPDATE)):
         for array in arrays:
-            memory = array if type(array) is Span else seen.get(id(array)) or span(array)
-            packed.append(memory.packed(access))
-            count += len(memory.pieces)
+            memory = array if type(array) is Span else seen.get(id(array)) or place(array)
+            if isinstance(memory, Span):
+                packed.append(memory.packed(access))
+                count += len(memory.pieces)
+            elif memory[1]:
+                packed.append(pack_bytes(*memory, access))
+                count += 1
     return b"".join(packed), count
 
 
-def _values(args: Sequence[Any], types: Sequence[str], seen: dict[int, Span]) -> list[Any]:
-    """What arguments are packed as; the memory of arrays goes to `seen`."""
-    values = []
+def _values(args: Sequence[Any], types: Sequence[str], seen: dict[int, Place], lent: list[Span]) -> list[Any]:
+    """
+    What arguments are packed as. The memory of arrays goes to `seen`, and to `lent` the spans that must live as long as the
+    op: a library that lent memory to one may take it back when the span dies.
+    """
+    values: list[Any] = []
     for value, name in zip(args, types):
         kind = type(value)
         if kind is Span:
@@ -92,11 +99,23 @@ def _values(args: Sequence[Any], types: Sequence[str], seen: dict[int, Span]) ->
         elif kind in _plain:
             values.append(value)
         elif name == "pointer" and kind is not ctypes.c_void_p:
-            memory = seen[id(value)] = span(value)
-            values.append(memory.ptr)
+            memory = seen[id(value)] = place(value)
+            if isinstance(memory, tuple):
+                values.append(memory[0])
+            else:
+                values.append(memory.ptr)
+                lent.append(memory)
         else:
             values.append(plain_value(value))
     return values
+
+
+def _refuse_gpu_arrays(arrays: Iterable[Any]) -> None:
+    """What runs on the CPU cannot touch a GPU's memory: it would end the process."""
+    for array in arrays:
+        if on_gpu(array):
+            raise _errors.ArgumentError(f"acs: an array of type {type(array).__name__} is in the memory of a GPU, and the "
+                                        "context runs ops on the CPU", _layout.ACS_ERR_ARGUMENT)
 
 
 class Block:
@@ -175,6 +194,7 @@ class Context:
         handle = ctypes.c_void_p()
         check(free.acs_open(raw, ctypes.byref(handle)))
         self._at = handle.value
+        self._on_cpu = self.backend != "cuda"
         self._params = LaunchParams(size=ctypes.sizeof(LaunchParams), grid=Dim3(1, 1, 1), block=Dim3(1, 1, 1), no_wait=1)
         self._params_at = ctypes.addressof(self._params)
         self._uses = self._params.uses  # the same bytes
@@ -234,12 +254,15 @@ class Context:
         if not isinstance(kernel, Kernel):
             raise TypeError(f"acs: an object of type {type(kernel).__name__} is launched; make an acs.Kernel of it")
         packing = kernel.packing(args)
-        seen: dict[int, Span] = {}
-        values = _values(args, packing.types, seen)
+        if self._on_cpu and kernel.struct.host:
+            _refuse_gpu_arrays(args)
+        seen: dict[int, Place] = {}
+        lent: list[Span] = []
+        values = _values(args, packing.types, seen, lent)
         segments, count = _footprint(reads, writes, updates, seen)
         site = _site(_depth)
         p, uses = self._params, self._uses
-        kept = self._keep((kernel, args, reads, writes, updates))
+        kept = self._keep((kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates))
         while True:
             with _launching:
                 shape = (grid, block, shared_bytes, cooperative, device)
@@ -266,6 +289,8 @@ class Context:
 
     def copy(self, to: Any, source: Any, *, _depth: int = 2) -> int:
         """Queue a copy of all bytes of an array to one of the same size; both without gaps."""
+        if self._on_cpu:
+            _refuse_gpu_arrays((to, source))
         dst, src = span(to), span(source)
         to_at, from_at = _start(dst, "the target of a copy"), _start(src, "the source of a copy")
         if dst.nbytes != src.nbytes:
@@ -276,6 +301,8 @@ class Context:
 
     def fill(self, to: Any, value: int, *, _depth: int = 2) -> int:
         """Queue that each byte of an array without gaps gets this value, 0 to 255."""
+        if self._on_cpu:
+            _refuse_gpu_arrays((to,))
         dst = span(to)
         at = _start(dst, "the target of a fill")
         if not 0 <= value <= 255:

@@ -13,6 +13,7 @@ from ._errors import Error
 from ._library import failure_of
 
 _POLL_S = 200e-6
+_LOOK_S = 0.5
 
 
 def wait(blocking: Callable[[], int], poll: Callable[[], bool] | None = None) -> Error | None:
@@ -40,6 +41,10 @@ def wait(blocking: Callable[[], int], poll: Callable[[], bool] | None = None) ->
             result.append(error)
         ended.set()
 
-    threading.Thread(target=run, name="acs wait", daemon=True).start()
-    ended.wait()
+    try:
+        threading.Thread(target=run, name="acs wait", daemon=True).start()
+    except RuntimeError:  # the interpreter ends, and Python 3.12 makes no more threads
+        return failure()
+    while not ended.wait(_LOOK_S):  # a signal just before the wait does not end it
+        pass
     return result[0]

@@ -258,6 +258,47 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
     return 0;
 }
 
+/* Send a fill to the stream, and add its nodes to the op. */
+static acs_status send_fill(acs_graph *graph, void *stream, acs_record *fill, graph_op *op)
+{
+    const acs_nodes none = {NULL, 0, 0};
+    acs_nodes ends = {NULL, 0, 0};
+    uint64_t id = 0;
+    bool room = true, is_new;
+    ACS_TRY(ops_of(graph)->look(graph->context->backend, stream, &id, NULL));
+    acs_status status = ops_of(graph)->add(graph->context->backend, stream, id, fill, NULL, &none, &ends);
+    op->first_at = op->end_at = graph->nodes.count;
+    for (uint32_t i = 0; status == ACS_OK && room && i < ends.count; i++)
+        room = note(graph, ends.list[i], &is_new) && add_to_nodes(graph, ends.list[i]);
+    op->first_count = op->end_count = graph->nodes.count - op->first_at;
+    acs_nodes_fini(&ends);
+    return room ? status : graph_no_memory();
+}
+
+uint64_t acs_graph_memset(acs_graph *graph, void *stream, void *dst, int value, size_t bytes, const acs_site *site)
+{
+    static const acs_site unknown = {"acs_graph_memset", NULL, 0};
+    const acs_segment segment = ACS_OUT(dst, bytes);
+    const acs_uses uses = {.segments = &segment, .count = 1}, any = {.any = 1};
+    acs_record fill = {.kind = ACS_KIND_MEMSET, .site = site ? site : &unknown};
+    if (check(graph, __func__) != ACS_OK || !acs_graph_op(graph, stream, any, NULL))
+        return 0;
+    if (!bytes)
+        return ACS_GRAPH_NO_OP;
+    fill.u.copy.dst = dst;
+    fill.u.copy.bytes = bytes;
+    fill.u.copy.rows = 1;
+    fill.u.copy.value = value;
+    graph_op *op = op_new(graph, site);
+    if (!op) {
+        (void)graph_no_memory();
+        return 0;
+    }
+    if (add_uses(graph, op, &uses, site) != ACS_OK || send_fill(graph, stream, &fill, op) != ACS_OK)
+        return 0;
+    return graph->op_count++;
+}
+
 acs_status acs_graph_resume(acs_graph *graph, void *stream)
 {
     const acs_nodes none = {NULL, 0, 0};

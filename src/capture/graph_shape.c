@@ -95,25 +95,31 @@ static bool is_behind(const acs_graph_plan *graph, uint32_t number, uint32_t oth
     return false;
 }
 
+/* When the op could begin on the chain. */
+static uint32_t begin_on(const work *w, uint32_t placed, const chain *on)
+{
+    return on->finish > w->ops[placed].ready ? on->finish : w->ops[placed].ready;
+}
+
 /*
- * Choose a chain of the op's part. First one whose last op this one follows, the latest of them: it then waits for no
- * other chain's signal if that op is the last to finish. Then the chain that has been without work for the shortest time.
- * Then one without ops. Then the chain that is the first to be without work.
+ * Choose the chain of the op's part on which it can begin first. Among equals first a chain whose last op it follows, then
+ * the chain that has been without work for the shortest time: other chains stay free for ops that are ready later.
  */
 static chain *choose(const work *w, uint32_t placed)
 {
     const part *of = &w->parts[w->ops[placed].part];
-    chain *follows = NULL, *idle = NULL, *fresh = NULL, *first = &w->chains[of->first_chain];
-    for (chain *at = first; at < &w->chains[of->first_chain + of->chains]; at++) {
-        if (!at->finish)
-            fresh = fresh ? fresh : at;
-        else if (is_behind(w->graph, placed, at->last))
-            follows = !follows || at->finish > follows->finish ? at : follows;
-        else if (at->finish <= w->ops[placed].ready)
-            idle = !idle || at->finish > idle->finish ? at : idle;
-        first = at->finish < first->finish ? at : first;
+    chain *best = &w->chains[of->first_chain];
+    bool best_follows = best->finish && is_behind(w->graph, placed, best->last);
+    for (chain *at = best + 1; at < &w->chains[of->first_chain + of->chains]; at++) {
+        const bool follows = at->finish && is_behind(w->graph, placed, at->last);
+        const uint32_t begin = begin_on(w, placed, at), least = begin_on(w, placed, best);
+        if (begin < least || (begin == least && (follows > best_follows ||
+                                                 (follows == best_follows && at->finish > best->finish)))) {
+            best = at;
+            best_follows = follows;
+        }
     }
-    return follows ? follows : idle ? idle : fresh ? fresh : first;
+    return best;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- edges */
@@ -164,7 +170,7 @@ static bool place(work *w, uint32_t placed)
     if (!link_op(w, placed, on->finish ? on : NULL))
         return false;
     w->shape->chains += !on->finish;
-    o->finish = (on->finish > o->ready ? on->finish : o->ready) + w->graph->steps[placed];
+    o->finish = begin_on(w, placed, on) + w->graph->steps[placed];
     *on = (chain){placed, o->finish};
     w->shape->steps = o->finish > w->shape->steps ? o->finish : w->shape->steps;
     w->shape->levels = o->level > w->shape->levels ? o->level : w->shape->levels;
@@ -333,6 +339,14 @@ static bool place_all(work *w, uint32_t chains)
     return true;
 }
 
+static int by_ops(const void *a, const void *b)
+{
+    const acs_graph_edge *x = a, *y = b;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
 bool acs_graph_shape_make(const acs_graph_plan *graph, uint32_t chains, acs_graph_shape *shape)
 {
     work w = {.graph = graph, .shape = shape};
@@ -353,6 +367,8 @@ bool acs_graph_shape_make(const acs_graph_plan *graph, uint32_t chains, acs_grap
     acs_reduction_fini(&w.reduction);
     if (!made)
         acs_graph_shape_fini(shape);
+    else if (shape->edge_count) /* CUDA forms branches by the order of edges: in program order they are longer */
+        qsort(shape->edges, shape->edge_count, sizeof *shape->edges, by_ops);
     return made;
 }
 

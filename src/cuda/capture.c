@@ -375,7 +375,10 @@ static CUresult send_fill(acs_cuda *self, const acs_record *op, CUstream stream)
 {
     CUmemorytype type = 0;
     CUdeviceptr dst = (CUdeviceptr)(uintptr_t)op->u.copy.dst;
-    CUresult result = self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, dst);
+    CUresult result = CUDA_SUCCESS;
+    if (acs_cuda_fill_by_kernel(self, op, stream, &result))
+        return result;
+    result = self->cu.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, dst);
     if (result != CUDA_SUCCESS)
         return result;
     return self->cu.cuMemsetD8Async(dst, (unsigned char)op->u.copy.value, op->u.copy.bytes, stream);

@@ -161,3 +161,20 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     else if (fits)
         become(self, op, &self->copies->fill, blocks, (const uint64_t[]){dst, bytes, value});
 }
+
+bool acs_cuda_fill_by_kernel(acs_cuda *self, const acs_record *op, CUstream stream, CUresult *result)
+{
+    const uint64_t bytes = op->u.copy.bytes, dst = (uint64_t)(uintptr_t)op->u.copy.dst;
+    const uint64_t values[] = {dst, bytes, (unsigned char)op->u.copy.value};
+    const uint64_t blocks = (bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES;
+    if (!self->copies || blocks > INT32_MAX || !reaches(self, dst, bytes))
+        return false;
+    acs_record launch = self->copies->fill;
+    launch.args = launch.inline_args;
+    launch.arg_bytes = launch.inline_bytes;
+    launch.grid = (acs_dim3){(uint32_t)blocks, 1, 1};
+    memcpy(launch.arg_bytes, values, sizeof values);
+    atomic_store_explicit(&self->code_stays, true, memory_order_relaxed); /* relaxed: read when the backend closes */
+    *result = acs_cuda_launch(self, &launch, stream);
+    return true;
+}

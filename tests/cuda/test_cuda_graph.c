@@ -273,6 +273,33 @@ static void a_cancelled_graph_leaves_nothing(void **state)
     graph_free(capture_end(g_stream));
 }
 
+static void a_fill_is_an_op(void **state)
+{
+    (void)state;
+    const work before = update_of(7, g_memory + 512, NULL, 64);
+    capture_begin(g_stream);
+    graph_begin();
+    assert_int_equal(captured(0, g_memory, NULL, 64), 1);
+    assert_int_equal(captured(1, g_memory + 64, NULL, 64), 2);
+    assert_int_equal(acs_graph_memset(g_graph, g_stream, g_memory, 3, 64, NULL), 3);
+    assert_int_equal(captured(2, g_memory, g_memory + 128, 64), 4);
+    assert_true(acs_graph_memset(g_graph, g_stream, g_memory, 3, 0, NULL) == ACS_GRAPH_NO_OP);
+    assert_int_equal(acs_graph_memset(g_graph, g_stream, NULL, 3, 64, NULL), 0);
+    ok(send_work(g_stream, &before)); /* not told: it comes behind all, and before the fill */
+    assert_int_equal(acs_graph_memset(g_graph, g_stream, g_memory + 1024, 4, 64, NULL), 6);
+    (void)graph_end(ACS_GRAPH_CHAINS_ANY);
+    CUgraph graph = capture_end(g_stream);
+    assert_true(has_edge(graph, 0, 2));
+    assert_true(has_edge(graph, 2, 3));
+    assert_true(has_edge(graph, 3, 4));
+    assert_true(has_edge(graph, 1, 4));
+    assert_true(has_edge(graph, 4, 5));
+    graph_run(graph, 1);
+    assert_int_equal(g_memory[1024], 4);
+    assert_int_equal(g_memory[1087], 4);
+    assert_int_equal(g_memory[1088], 0);
+}
+
 /* ------------------------------------------------------------------------------------------------------ random programs */
 
 enum { BYTES = 1536, OPS_MOST = 200, LAUNCHES = 3 };
@@ -387,6 +414,7 @@ int main(int argc, char **argv)
         TEST(an_end_after_the_capture_is_refused),
         TEST_CLEARED(a_wrong_footprint_is_reported_and_counts_as_any),
         TEST(a_cancelled_graph_leaves_nothing),
+        TEST_CLEARED(a_fill_is_an_op),
         cmocka_unit_test(graphs_of_random_programs_leave_the_bytes_of_serial_execution),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

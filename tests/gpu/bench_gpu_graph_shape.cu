@@ -13,7 +13,8 @@
 
 namespace {
 
-enum { LEVELS = 64, ROUNDS = 15 };
+constexpr uint32_t LEVELS = 64;
+constexpr int ROUNDS = 15;
 
 /* Keep one warp busy so long. 0: end at once. */
 __global__ void busy(uint32_t ns)
@@ -31,6 +32,10 @@ struct shape {
     uint32_t every;     /* every so many levels a kernel also follows the one before it on other chains; 0: never */
     uint32_t others;    /* number of these chains */
     bool by_chain;      /* nodes are added chain by chain, else level by level */
+    uint32_t side = 0;  /* one chain: every so many levels a kernel stands beside the next one, from the last level on */
+    uint32_t joins = 0; /* ... and is joined so many levels later */
+    char kind = 'k';    /* what stands there: a kernel, a copy (c) or a fill (f) of 4 KiB */
+    bool inside = false; /* it stands in the chain instead */
 };
 
 cudaGraphNode_t add(cudaGraph_t graph, uint32_t ns)
@@ -43,6 +48,30 @@ cudaGraphNode_t add(cudaGraph_t graph, uint32_t ns)
     cudaGraphNode_t node;
     CHECK_CUDA(cudaGraphAddKernelNode(&node, graph, nullptr, 0, &params));
     return node;
+}
+
+/* A copy or fill of 4 KiB, or a kernel. */
+cudaGraphNode_t add_kind(cudaGraph_t graph, char kind, uint32_t ns)
+{
+    static unsigned char *memory;
+    if (!memory)
+        CHECK_CUDA(cudaMalloc(&memory, 8192));
+    cudaGraphNode_t node;
+    if (kind == 'c') {
+        CHECK_CUDA(cudaGraphAddMemcpyNode1D(&node, graph, nullptr, 0, memory, memory + 4096, 4096,
+                                            cudaMemcpyDeviceToDevice));
+        return node;
+    }
+    if (kind == 'f') {
+        cudaMemsetParams params = {};
+        params.dst = memory;
+        params.elementSize = 1;
+        params.width = 4096;
+        params.height = 1;
+        CHECK_CUDA(cudaGraphAddMemsetNode(&node, graph, nullptr, 0, &params));
+        return node;
+    }
+    return add(graph, ns);
 }
 
 void link(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to)
@@ -64,7 +93,14 @@ cudaGraph_t build(const shape &s, uint32_t ns)
             nodes[s.by_chain ? outer : inner][s.by_chain ? inner : outer] = add(graph, ns);
     for (uint32_t c = 0; c < s.chains; c++)
         for (uint32_t l = 1; l < LEVELS; l++) {
-            link(graph, nodes[c][l - 1], nodes[c][l]);
+            const bool aside = s.side && l % s.side == 0 && l + s.joins < LEVELS;
+            if (aside) {
+                const cudaGraphNode_t beside = add_kind(graph, s.kind, ns);
+                link(graph, nodes[c][l - 1], beside);
+                link(graph, beside, nodes[c][s.inside ? l : l + s.joins]);
+            }
+            if (!aside || !s.inside)
+                link(graph, nodes[c][l - 1], nodes[c][l]);
             for (uint32_t o = 1; s.every && l % s.every == 0 && o <= s.others; o++)
                 link(graph, nodes[(c + o) % s.chains][l - 1], nodes[c][l]);
         }
@@ -121,13 +157,24 @@ int main()
         {"16 chains, edges every 1", 16, 1, 1, true},
         {"16 chains, edges every 4", 16, 4, 1, true},
         {"32 chains, edges every 4", 32, 4, 1, true},
+        {"one chain, one beside every 2", 1, 0, 0, true, 2, 1},
+        {"one chain, one beside every 4", 1, 0, 0, true, 4, 1},
+        {"one chain, one beside every 4, joined 2 later", 1, 0, 0, true, 4, 2},
+        {"one chain, one beside every 8", 1, 0, 0, true, 8, 1},
+        {"one chain, a kernel more every 2", 1, 0, 0, true, 2, 0, 'k', true},
+        {"one chain, a copy every 2", 1, 0, 0, true, 2, 0, 'c', true},
+        {"one chain, a fill every 2", 1, 0, 0, true, 2, 0, 'f', true},
+        {"one chain, a copy beside every 2", 1, 0, 0, true, 2, 1, 'c'},
+        {"one chain, a fill beside every 2", 1, 0, 0, true, 2, 1, 'f'},
+        {"one chain, a copy beside every 4, joined 2 later", 1, 0, 0, true, 4, 2, 'c'},
+        {"one chain, a fill beside every 4, joined 2 later", 1, 0, 0, true, 4, 2, 'f'},
     };
     static const uint32_t times[] = {0, 2000, 5000};
     cudaStream_t stream;
     CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    printf("%-36s%12s%12s%12s   us per level, by time of a kernel\n", "", "empty", "2 us", "5 us");
+    printf("%-52s%12s%12s%12s   us per level, by time of a kernel\n", "", "empty", "2 us", "5 us");
     for (const shape &s : shapes) {
-        printf("%-36s", s.name);
+        printf("%-52s", s.name);
         for (uint32_t ns : times)
             printf("%12.2f", per_level(s, ns, stream));
         printf("\n");

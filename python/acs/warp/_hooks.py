@@ -85,6 +85,7 @@ class Hooks:
             "wp_cuda_stream_wait_event": self._between(0),
             "wp_cuda_stream_wait_stream": self._between(0, 1),
             "wp_alloc_device_async": self._alloc,
+            "wp_memset_device": self._fill,
         }
         for name, function in list(vars(self._core).items()):
             if name.startswith("wp_") and name not in _FOR_EVER and (name in special or sends_work(name)):
@@ -145,6 +146,16 @@ class Hooks:
             self._note(self._launch_ranges(args[1], args[8]))
             return result
         return launch
+
+    def _fill(self, original: Any) -> Callable[..., Any]:
+        def fill(context: Any, to: Any, value: int, nbytes: int, stream: Any) -> Any:
+            recording = self._recording_of(context, stream)
+            if recording is None:
+                return original(context, to, value, nbytes, stream)
+            self._note(None)
+            recording.fill(address_of(to), value, nbytes)
+            return True
+        return fill
 
     def _launch_ranges(self, function: Any, params: Any) -> list[Range] | None:
         known = self._kernels.get(address_of(function))

@@ -89,6 +89,12 @@ class Recording:
         self._remember(ranges)
         return int(number)
 
+    def fill(self, at: int, value: int, nbytes: int) -> None:
+        """Capture a fill as an op."""
+        if not held.acs_graph_memset(self._handle, self.stream, at, value, nbytes, None):
+            raise last_error()
+        self._remember([(at, nbytes, UPDATE)])
+
     def resume(self) -> None:
         """The stream captures into the graph again."""
         check(held.acs_graph_resume(self._handle, self.stream))
