@@ -339,14 +339,6 @@ static bool place_all(work *w, uint32_t chains)
     return true;
 }
 
-static int by_ops(const void *a, const void *b)
-{
-    const acs_graph_edge *x = a, *y = b;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
-    return x->from < y->from ? -1 : x->from > y->from;
-}
-
 bool acs_graph_shape_make(const acs_graph_plan *graph, uint32_t chains, acs_graph_shape *shape)
 {
     work w = {.graph = graph, .shape = shape};
@@ -367,8 +359,6 @@ bool acs_graph_shape_make(const acs_graph_plan *graph, uint32_t chains, acs_grap
     acs_reduction_fini(&w.reduction);
     if (!made)
         acs_graph_shape_fini(shape);
-    else if (shape->edge_count) /* CUDA forms branches by the order of edges: in program order they are longer */
-        qsort(shape->edges, shape->edge_count, sizeof *shape->edges, by_ops);
     return made;
 }
 
