@@ -9,9 +9,8 @@ import unittest
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 try:
+    import numpy as np
     import warp as wp
 except ImportError:
     raise unittest.SkipTest("warp is not installed") from None

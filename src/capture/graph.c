@@ -259,7 +259,7 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
 }
 
 /* Send a fill to the stream, and add its nodes to the op. */
-static acs_status send_fill(acs_graph *graph, void *stream, acs_record *fill, graph_op *op)
+static acs_status capture_fill(acs_graph *graph, void *stream, acs_record *fill, graph_op *op)
 {
     const acs_nodes none = {NULL, 0, 0};
     acs_nodes ends = {NULL, 0, 0};
@@ -294,7 +294,7 @@ uint64_t acs_graph_memset(acs_graph *graph, void *stream, void *dst, int value, 
         (void)graph_no_memory();
         return 0;
     }
-    if (add_uses(graph, op, &uses, site) != ACS_OK || send_fill(graph, stream, &fill, op) != ACS_OK)
+    if (add_uses(graph, op, &uses, site) != ACS_OK || capture_fill(graph, stream, &fill, op) != ACS_OK)
         return 0;
     return graph->op_count++;
 }
@@ -523,7 +523,7 @@ static acs_status make_edges(ending *e, uint32_t chains, acs_graph_report *repor
     return status;
 }
 
-static int by_place(const void *a, const void *b)
+static int by_memory(const void *a, const void *b)
 {
     const acs_segment *x = a, *y = b;
     if (x->base != y->base)
@@ -549,9 +549,9 @@ static acs_status add_body(acs_graph *graph, graph_op *to, const acs_graph *body
         list[i].access = list[i].access == ACS_READ ? ACS_READ : ACS_UPDATE;
     }
     if (list)
-        qsort(list, body->segment_count, sizeof *list, by_place);
+        qsort(list, body->segment_count, sizeof *list, by_memory);
     for (uint32_t i = 0, next; status == ACS_OK && i < body->segment_count; i = next) {
-        for (next = i + 1; next < body->segment_count && !by_place(&list[i], &list[next]); next++)
+        for (next = i + 1; next < body->segment_count && !by_memory(&list[i], &list[next]); next++)
             list[i].access |= list[next].access;
         status = add_segment(graph, to, &list[i]);
     }
