@@ -797,8 +797,8 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
  * capture ends. acs_graph_params.body_of then adds what its ops touch to the conditional node's op. If the capture of a
  * graph is ended and begun again in between (cudaStreamBeginCaptureToGraph), call acs_graph_resume.
  *
- * One thread at a time may use a graph. Nothing here waits, and nothing runs. Ops of the context are not ordered against
- * the graph: see acs_after_stream for that.
+ * One thread at a time may use a graph. End or cancel it before acs_close. Nothing here waits, and nothing runs. Ops of
+ * the context are not ordered against the graph: see acs_after_stream for that.
  */
 typedef struct acs_graph acs_graph;
 
@@ -861,11 +861,12 @@ uint64_t acs_graph_memset(acs_graph *graph, void *stream, void *dst, int value, 
 acs_status acs_graph_resume(acs_graph *graph, void *stream);
 
 /**
- * Give the graph its edges; the stream's next work comes behind all ops. Frees the graph's list of ops, also on errors.
+ * Give the graph its edges; the stream's next work comes behind all ops. Frees the graph's list of ops, also on errors
+ * but for ACS_ERR_ARGUMENT.
  * @param      params  NULL: all zero.
  * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.
  * @retval ACS_ERR_STATE     the capture is over or void.
- * @retval ACS_ERR_ARGUMENT  body_of has no such op.
+ * @retval ACS_ERR_ARGUMENT  params->size is wrong, or body_of has no such op. The graph is as before.
  * @retval ACS_ERR_MEMORY, ACS_ERR_LAUNCH, ACS_ERR_DEVICE  edges could not be added: do not run the graph.
  */
 acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params *params, acs_graph_report *report);

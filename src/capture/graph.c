@@ -563,8 +563,6 @@ static acs_status add_body(acs_graph *graph, graph_op *to, const acs_graph *body
 static acs_status end_graph(ending *e, const acs_graph_params *params, acs_graph_report *report)
 {
     acs_graph *above = params ? params->body_of : NULL;
-    if (above && (!params->op || params->op >= above->op_count))
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "body_of has no op %llu", (unsigned long long)params->op);
     ACS_TRY(make_edges(e, params ? params->chains : 0, report));
     if (!above)
         return ACS_OK;
@@ -574,10 +572,20 @@ static acs_status end_graph(ending *e, const acs_graph_params *params, acs_graph
     return add_body(above, op, e->graph);
 }
 
+static acs_status check_params(const acs_graph_params *params)
+{
+    if (params && params->size != sizeof *params)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_graph_params.size is %zu instead of %zu", params->size, sizeof *params);
+    if (params && params->body_of && (!params->op || params->op >= params->body_of->op_count))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "body_of has no op %llu", (unsigned long long)params->op);
+    return ACS_OK;
+}
+
 acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params *params, acs_graph_report *report)
 {
     acs_graph_report made = {.size = sizeof made};
     ACS_TRY(check(graph, __func__));
+    ACS_TRY(check_params(params));
     ending e = {.graph = graph, .stream = stream};
     acs_status status = ops_of(graph)->look(graph->context->backend, stream, &e.id, NULL);
     if (status == ACS_OK && !e.id)

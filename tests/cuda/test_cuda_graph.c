@@ -179,6 +179,10 @@ static void a_body_of_no_op_is_refused(void **state)
     const acs_graph_params params = {.size = sizeof params, .body_of = outer, .op = 1};
     assert_int_equal(acs_graph_end(g_graph, g_stream, &params, NULL), ACS_ERR_ARGUMENT);
     assert_last_error(ACS_ERR_ARGUMENT, "no op 1");
+    const acs_graph_params wrong = {.size = 4};
+    assert_int_equal(acs_graph_end(g_graph, g_stream, &wrong, NULL), ACS_ERR_ARGUMENT);
+    assert_last_error(ACS_ERR_ARGUMENT, "size is 4");
+    acs_graph_cancel(g_graph);
     acs_graph_cancel(outer);
     graph_free(capture_end(g_stream));
 }

@@ -172,8 +172,14 @@ class Hooks:
     def _begin_capture(self, original: Any) -> Callable[..., Any]:
         def begin(context: Any, stream: Any, *rest: Any) -> Any:
             result = original(context, stream, *rest)
-            if result:
-                self._start(address_of(stream), Memory(self.rest_bytes))
+            try:
+                if result:
+                    self._start(address_of(stream), Memory(self.rest_bytes))
+            except _errors.Error:  # the stream belongs to another device
+                graph = ctypes.c_void_p()
+                self._originals["wp_cuda_graph_end_capture"](context, stream, ctypes.byref(graph))
+                self._core.wp_cuda_graph_destroy(context, graph)
+                raise
             return result
         return begin
 
