@@ -120,6 +120,39 @@ static void work_between_two_calls_is_one_op(void **state)
     graph_free(graph);
 }
 
+/* An op of two branches, as a fork to another stream makes them: both come behind earlier ops, and later ops behind both. */
+static void all_branches_of_an_op_are_ordered(void **state)
+{
+    (void)state;
+    const work left = update_of(1, g_memory, NULL, 64), right = update_of(2, g_memory + 64, NULL, 64);
+    CUgraphNode both[2];
+    const CUgraphNode *ends;
+    CUstreamCaptureStatus status;
+    cuuint64_t id;
+    size_t count;
+    capture_begin(g_stream);
+    graph_begin();
+    assert_int_equal(captured(0, g_memory, NULL, 128), 1);
+    for (int i = 0; i < 2; i++) {
+        ok(TWIN_GET(cuStreamUpdateCaptureDependencies, 11030)(g_stream, NULL, 0, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+        ok(send_work(g_stream, i ? &right : &left));
+        ok(TWIN_GET(cuStreamGetCaptureInfo, 11030)(g_stream, &status, &id, NULL, &ends, &count));
+        assert_int_equal(count, 1);
+        both[i] = ends[0];
+    }
+    ok(TWIN_GET(cuStreamUpdateCaptureDependencies, 11030)(g_stream, both, 2, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    assert_int_equal(acs_graph_op(g_graph, g_stream, ACS_USES(ACS_INOUT(g_memory, 128)), NULL), 2);
+    assert_int_equal(captured(3, g_memory, NULL, 128), 3);
+    (void)graph_end(ACS_GRAPH_CHAINS_ANY);
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 4);
+    for (uint32_t i = 1; i <= 2; i++) {
+        assert_true(has_edge(graph, 0, i));
+        assert_true(has_edge(graph, i, 3));
+    }
+    graph_free(graph);
+}
+
 static void no_work_is_no_op_and_orders_nothing(void **state)
 {
     (void)state;
@@ -145,7 +178,7 @@ static void a_loop_touches_what_its_body_touches(void **state)
     graph_begin();
     assert_int_equal(captured(0, g_memory, NULL, 64), 1);
     assert_int_equal(captured(1, g_memory + 64, NULL, 64), 2);
-    assert_int_equal(captured(2, g_memory + 128, NULL, 64), 3);
+    assert_int_equal(captured(2, g_memory + 1024, g_memory + 128, 64), 3); /* reads what the body writes */
     outer = g_graph;
     g_stream = body_stream;
     ok(TWIN_GET(cuStreamBeginCapture, 10010)(g_stream, CU_STREAM_CAPTURE_MODE_RELAXED));
@@ -409,6 +442,7 @@ int main(int argc, char **argv)
         TEST(ops_are_placed_on_no_more_chains_than_asked_for),
         TEST(chains_that_a_default_has_are_used),
         TEST(work_between_two_calls_is_one_op),
+        TEST(all_branches_of_an_op_are_ordered),
         TEST(no_work_is_no_op_and_orders_nothing),
         TEST(a_loop_touches_what_its_body_touches),
         TEST(a_body_of_no_op_is_refused),
