@@ -1,0 +1,53 @@
+/*
+ * Graphs by footprints (acs_graph_begin to acs_graph_end): work that a program captures from a stream in its own way,
+ * with the footprint of each piece, gets the edges that the footprints need. While ops are added (graph.c) the stream's
+ * work depends on nothing. All edges are made at the end (graph_end.c), when the whole graph is known. Private to
+ * src/capture; called by the public functions, on the thread that captures. Nothing is shared, so there is no lock.
+ */
+#ifndef ACS_GRAPH_H
+#define ACS_GRAPH_H
+
+#include "api/draft.h"
+#include "window/nodes.h"
+
+/* An op: where its nodes and segments begin in the graph's lists, and how many they are. */
+typedef struct acs_graph_piece {
+    uint32_t first_at, first_count; /* nodes that depend on nothing in the op */
+    uint32_t end_at, end_count;     /* nodes on which nothing in the op depends */
+    uint32_t segment;               /* its latest piece of footprint; UINT32_MAX: none */
+    uint32_t steps;                 /* time that it takes: see acs_graph_plan */
+    const acs_site *site;
+    bool any;
+} acs_graph_piece;
+
+/* A segment of an op, and the one that was added before it. */
+typedef struct acs_graph_segment {
+    acs_segment segment;
+    uint32_t before; /* UINT32_MAX: none */
+} acs_graph_segment;
+
+struct acs_graph {
+    acs_context *context;
+    acs_graph_piece *ops;
+    uint32_t op_count, op_room;
+    acs_graph_segment *segments;
+    uint32_t segment_count, segment_room;
+    acs_nodes nodes; /* nodes of all ops */
+    void **seen;     /* the same, as a hash table: pieces of work that a join of streams reaches twice */
+    uint32_t seen_count, seen_room;
+};
+
+static inline const acs_capture_ops *acs_graph_backend(const acs_graph *graph)
+{
+    return graph->context->backend->ops->capture;
+}
+
+acs_status acs_graph_no_memory(void);
+/* Refuse NULL, in the name of a public function. */
+acs_status acs_graph_check(const acs_graph *graph, const char *function);
+/* Make room for `wanted` elements of so many bytes. False: there is no memory. */
+bool acs_graph_reserve(void **list, uint32_t *room, uint32_t wanted, size_t bytes);
+bool acs_graph_add_node(acs_graph *graph, void *node);
+acs_status acs_graph_add_segment(acs_graph *graph, acs_graph_piece *op, const acs_segment *segment);
+
+#endif
