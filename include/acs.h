@@ -26,8 +26,8 @@
  * The second: a variable has a bad value, or names a file that cannot be written, and its default is used. That happens
  * only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG.
  *
- * **Threads.** Every function may be called from any thread at any time, with two exceptions. acs_close must not run
- * beside other calls on the same context. Inside a retire callback, a host function, a library call or a footprint
+ * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a
+ * time may use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a host function, a library call or a footprint
  * function, every call that takes a context is refused with ACS_ERR_STATE. A refused op is also kept for
  * acs_context_error and acs_sync of the context that the call named (NULL: the default one, if it is open). After
  * fork() the child may not use the parent's contexts: calls return ACS_ERR_STATE there.
@@ -797,8 +797,9 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
  * capture ends. acs_graph_params.body_of then adds what its ops touch to the conditional node's op. If the capture of a
  * graph is ended and begun again in between (cudaStreamBeginCaptureToGraph), call acs_graph_resume.
  *
- * One thread at a time may use a graph. End or cancel it before acs_close. Nothing here waits, and nothing runs. Ops of
- * the context are not ordered against the graph: see acs_after_stream for that.
+ * One thread at a time may use a graph, and not inside a callback or a footprint function. End or cancel it before
+ * acs_close. Nothing here waits, and nothing runs. Ops of the context are not ordered against the graph: see
+ * acs_after_stream for that. Inside a group of the thread acs_graph_op fails with ACS_ERR_STATE.
  */
 typedef struct acs_graph acs_graph;
 
@@ -811,7 +812,8 @@ typedef struct acs_graph acs_graph;
 typedef struct acs_graph_params {
     size_t size;        /**< sizeof(acs_graph_params) */
     uint32_t chains;    /**< most ops of which no two are ordered. Ops are placed on so many chains, each behind the one
-                             before it on its chain. 0: a number that is good on today's devices (docs/capture.md) */
+                             before it on its chain. 0: 8 for a graph with bodies, else 64; fewer where the graph is
+                             narrow (docs/capture.md) */
     acs_graph *body_of; /**< graph with the conditional node whose body this graph is; NULL: none. It has not ended */
     uint64_t op;        /**< the op of that node: its footprint gets what this graph's ops touch */
 } acs_graph_params;
@@ -819,7 +821,7 @@ typedef struct acs_graph_params {
 /** Size and shape of a graph. Set `size` before passing it to a function. */
 typedef struct acs_graph_report {
     size_t size;     /**< sizeof(acs_graph_report) of the caller */
-    uint64_t ops;    /**< calls of acs_graph_op */
+    uint64_t ops;    /**< ops, in the order of their numbers from 1 */
     uint64_t nodes;  /**< ops that have nodes, and empty nodes that were added: one may take the place of many edges */
     uint64_t edges;  /**< edges that were added */
     uint64_t levels; /**< ops on the longest path; 0 with ACS_GRAPH_CHAINS_ANY */
@@ -829,9 +831,11 @@ typedef struct acs_graph_report {
 /**
  * Begin. All that the stream captured before comes before the ops.
  * @param      stream  cudaStream_t that is being captured.
- * @param[out] graph   owned by the caller, until acs_graph_end or acs_graph_cancel.
- * @retval ACS_ERR_UNSUPPORTED  the context's backend has no captures.
- * @retval ACS_ERR_STATE        the stream is not being captured, or its capture is void.
+ * @param[out] graph   owned by the caller, until acs_graph_end or acs_graph_cancel. NULL after an error.
+ * @retval ACS_ERR_ARGUMENT     `graph` is NULL.
+ * @retval ACS_ERR_UNSUPPORTED  the context's backend has no captures, or the stream belongs to another device.
+ * @retval ACS_ERR_STATE        the stream is not being captured, or its capture is void; or as for every call that takes
+ *                              a context.
  * @retval ACS_ERR_MEMORY       no memory. After an error the capture is as before.
  */
 acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph);
@@ -839,7 +843,7 @@ acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph
 /**
  * All that the stream captured since the last call about this graph is one op, which comes behind the ops before it that
  * it conflicts with.
- * @param uses  footprint; copied.
+ * @param uses  footprint; copied. A footprint function gets no arguments.
  * @param site  static storage, for errors; NULL: unknown.
  * @return the op's number in this graph, from 1. ACS_GRAPH_NO_OP: there is no such work. 0 with an error: a wrong
  *         footprint is reported as by acs_launch, and the op then counts as one that may touch anything. After
@@ -850,7 +854,7 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
 
 /**
  * Capture a fill of `bytes` bytes from `dst` with `value`, as an op. Where it can, the fill is a kernel of the library's
- * own: in a graph a fill node of CUDA takes 2 to 4 us more. Other work that the stream captured since the last call about
+ * own: a fill node of CUDA takes 2.5 us of a graph's chain, a kernel less than 1. Other work that the stream captured since the last call about
  * this graph is an op before it, which may touch anything.
  * @return as acs_graph_op; ACS_GRAPH_NO_OP for no bytes. After an error there is no fill, and the graph may go on unless
  *         acs_graph_op says otherwise. ACS_ERR_LAUNCH: the device does not reach the memory.

@@ -175,12 +175,12 @@ acs_status acs_graph_check(const acs_graph *graph, const char *function)
 
 acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
     if (!graph)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "the place of the graph is NULL");
     *graph = NULL;
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
     if (!context->backend->ops->capture)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "only the CUDA backend has captures");
     acs_graph *made = calloc(1, sizeof *made);

@@ -300,6 +300,25 @@ static void a_wrong_footprint_is_reported_and_counts_as_any(void **state)
     graph_free(graph);
 }
 
+/* The op counts as one that may touch anything, so that nothing is lost. */
+static void ops_inside_a_group_are_refused(void **state)
+{
+    (void)state;
+    const work w = update_of(1, g_memory + 64, NULL, 64);
+    capture_begin(g_stream);
+    graph_begin();
+    assert_int_equal(captured(0, g_memory, NULL, 64), 1);
+    assert_int_equal(acs_group_begin(g_context, 16), ACS_OK);
+    ok(send_work(g_stream, &w));
+    assert_int_equal(graph_op(&w), 0);
+    assert_last_error(ACS_ERR_STATE, "");
+    assert_int_equal(acs_group_cancel(g_context), ACS_OK);
+    (void)graph_end(0);
+    CUgraph graph = capture_end(g_stream);
+    assert_true(has_edge(graph, 0, 1));
+    graph_free(graph);
+}
+
 static void a_cancelled_graph_leaves_nothing(void **state)
 {
     (void)state;
@@ -451,6 +470,7 @@ int main(int argc, char **argv)
         TEST(a_stream_that_is_not_captured_is_refused),
         TEST(an_end_after_the_capture_is_refused),
         TEST_CLEARED(a_wrong_footprint_is_reported_and_counts_as_any),
+        TEST_CLEARED(ops_inside_a_group_are_refused),
         TEST(a_cancelled_graph_leaves_nothing),
         TEST_CLEARED(a_fill_is_an_op),
         cmocka_unit_test(graphs_of_random_programs_leave_the_bytes_of_serial_execution),

@@ -14,35 +14,63 @@ arguments, and from what the kernel's code does with each of them. Without a cap
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._hooks import KNOWN_VERSIONS, Hooks
+from .. import _errors, _layout
+from .._context import _number
 
-_installed: Hooks | None = None  # made once
+if TYPE_CHECKING:
+    from ._hooks import Hooks
+
+KNOWN_VERSIONS = ("1.19.0",)
+"""Versions of Warp with which this was tried."""
+CHAINS_ANY = (1 << 32) - 1
+"""As `chains` of :func:`enable`: edges are those that the footprints need, and no others."""
+
+_installed: "Hooks | None" = None  # made once
 _enabled = False
+
+
+def _check_version(check: bool) -> None:
+    try:
+        import warp
+    except ImportError:
+        raise ImportError("acs: acs.warp needs Warp (pip install warp-lang)") from None
+    if check and warp.__version__ not in KNOWN_VERSIONS:
+        raise _errors.UnsupportedError(
+            f"acs: Warp {warp.__version__} is installed; known are {', '.join(KNOWN_VERSIONS)} (check_version=False tries it)",
+            _layout.ACS_ERR_UNSUPPORTED)
 
 
 def enable(*, chains: int = 0, rest_bytes: int = 1 << 30, check_version: bool = True) -> None:
     """
     Let graphs that Warp captures from now on run in parallel. Call it again to change its parameters.
 
-    ``chains``: most ops of a graph of which no two are ordered; 0: a number that is good on today's devices.
-    ``rest_bytes``: memory that a program frees while it captures is not used again before so many bytes rest.
-    ``check_version``: refuse versions of Warp with which this was not tried. Without it, functions that are not known
-    count as ops that may touch anything.
+    ``chains``: ops are placed on so many chains, each behind the one before it on its chain, so that no more run at once.
+    0: a number that is good on today's devices (docs/capture.md). :data:`CHAINS_ANY`: no chains.
+    ``rest_bytes``: memory that a program frees while it captures is not used again before it has freed so many bytes.
+    ``check_version``: refuse versions of Warp with which this was not tried. Without it, functions of Warp that are not
+    known count as ops that may touch anything.
 
     Raises ImportError without Warp, :class:`acs.UnsupportedError` for a version that is not known or without a GPU.
     """
     global _installed, _enabled
+    chains, rest_bytes = _number(chains, "chains", 1 << 32), _number(rest_bytes, "rest_bytes", 1 << 62)
     if _installed is None:
-        _installed = Hooks(check_version)
+        _check_version(check_version)
+        try:
+            from ._hooks import Hooks
+        except ImportError as error:
+            raise _errors.UnsupportedError(f"acs: this version of Warp lacks what is needed: {error}",
+                                           _layout.ACS_ERR_UNSUPPORTED) from error
+        _installed = Hooks()
     _installed.chains, _installed.rest_bytes, _installed.latest = chains, rest_bytes, {}
     _installed.install()
     _enabled = True
 
 
 def disable() -> None:
-    """Undo :func:`enable`. Graphs that were captured stay as they are. Not while Warp captures."""
+    """Undo :func:`enable`. Graphs that were captured stay as they are. Not while Warp captures on a GPU."""
     global _enabled
     if _installed is not None and _enabled:
         _installed.remove()
@@ -63,4 +91,4 @@ def report() -> dict[str, Any]:
     return dict(_installed.latest) if _installed is not None else {}
 
 
-__all__ = ["KNOWN_VERSIONS", "disable", "enable", "enabled", "report"]
+__all__ = ["CHAINS_ANY", "KNOWN_VERSIONS", "disable", "enable", "enabled", "report"]

@@ -18,7 +18,6 @@ from ._functions import TOUCHED, Range, address_of, sends_work
 from ._inference import kernel_uses, touched
 from ._recording import READS_ALL, Memory, Recording
 
-KNOWN_VERSIONS = ("1.19.0",)
 _LAUNCH_ARGUMENTS = 11
 _FOR_EVER = ("wp_free_device_async", "wp_cuda_graph_destroy", "wp_cuda_graph_create_exec")
 _RELAXED = 2  # cudaStreamCaptureModeRelaxed
@@ -34,13 +33,9 @@ class _Thread(threading.local):
 class Hooks:
     """The wrappers, and what they know."""
 
-    def __init__(self, check_version: bool) -> None:
+    def __init__(self) -> None:
         import warp
         from warp._src import context as warp_context
-        if check_version and warp.__version__ not in KNOWN_VERSIONS:
-            raise _errors.UnsupportedError(
-                f"acs: Warp {warp.__version__} is installed; known are {', '.join(KNOWN_VERSIONS)} (check_version=False "
-                "tries it)", _layout.ACS_ERR_UNSUPPORTED)
         warp.init()
         self._warp: Any = warp_context
         self._core = self._warp.runtime.core
