@@ -26,9 +26,9 @@
  * The second: a variable has a bad value, or names a file that cannot be written, and its default is used. That happens
  * only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG.
  *
- * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a
- * time may use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a host function, a library call or a footprint
- * function, every call that takes a context is refused with ACS_ERR_STATE. A refused op is also kept for
+ * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time may
+ * use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a host
+ * function, a library call or a footprint function, every call that takes a context is refused with ACS_ERR_STATE. A refused op is also kept for
  * acs_context_error and acs_sync of the context that the call named (NULL: the default one, if it is open). After
  * fork() the child may not use the parent's contexts: calls return ACS_ERR_STATE there.
  *
@@ -854,8 +854,8 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
 
 /**
  * Capture a fill of `bytes` bytes from `dst` with `value`, as an op. Where it can, the fill is a kernel of the library's
- * own: a fill node of CUDA takes 2.5 us of a graph's chain, a kernel less than 1. Other work that the stream captured since the last call about
- * this graph is an op before it, which may touch anything.
+ * own: a fill node of CUDA takes 2.5 us of a graph's chain, a kernel less than 1. Other work that the stream captured
+ * since the last call about this graph is an op before it, which may touch anything.
  * @return as acs_graph_op; ACS_GRAPH_NO_OP for no bytes. After an error there is no fill, and the graph may go on unless
  *         acs_graph_op says otherwise. ACS_ERR_LAUNCH: the device does not reach the memory.
  */
