@@ -26,11 +26,12 @@
  * The second: a variable has a bad value, or names a file that cannot be written, and its default is used. That happens
  * only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG.
  *
- * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time may
- * use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a host
- * function, a library call or a footprint function, every call that takes a context is refused with ACS_ERR_STATE. A refused op is also kept for
- * acs_context_error and acs_sync of the context that the call named (NULL: the default one, if it is open). After
- * fork() the child may not use the parent's contexts: calls return ACS_ERR_STATE there.
+ * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time
+ * may use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a
+ * host function, a library call or a footprint function, every call that takes a context is refused with
+ * ACS_ERR_STATE. A refused op is also kept for acs_context_error and acs_sync of the context that the call named
+ * (NULL: the default one, if it is open). After fork() the child may not use the parent's contexts: calls return
+ * ACS_ERR_STATE there.
  *
  * The library's threads block signals, so handlers run on the program's threads. They leave SIGSEGV, SIGBUS, SIGFPE,
  * SIGILL, SIGTRAP, SIGSYS and SIGABRT as the thread that opened the context had them: a crash handler runs for a fault
