@@ -111,7 +111,7 @@ static void check_shape(const acs_graph_shape *shape, uint32_t chains)
 {
     const relation r = of_edges(shape, UINT32_MAX);
     for (uint32_t op = 0; op < g_plan.count; op++) {
-        assert_false(r.behind[op][op]);
+        assert_false(r.behind[op][op]); /* SHAPE-2 */
         for (uint32_t e = g_first[op]; e < g_first[op + 1]; e++)
             assert_true(r.behind[op][g_behind[e]]); /* SHAPE-1 */
     }

@@ -193,14 +193,21 @@ class Hooks:
     def _end_capture(self, original: Any) -> Callable[..., Any]:
         def end(context: Any, stream: Any, graph: Any) -> Any:
             recording = self._thread.active.pop(address_of(stream), None)
+            if recording is None:
+                return original(context, stream, graph)
             try:
-                if recording:
-                    self._finish(recording)
-            finally:
-                result = original(context, stream, graph)
-            if recording and result:
+                self._finish(recording)
+            except _errors.Error:  # the graph must not run
+                if original(context, stream, graph):
+                    self._core.wp_cuda_graph_destroy(context, graph._obj)
+                self._give_back(context, recording.memory)
+                raise
+            result = original(context, stream, graph)
+            if result:
                 self._graphs[_target(graph)] = (recording.memory, recording.ranges())
                 self.latest = dict(recording.figures)
+            else:
+                self._give_back(context, recording.memory)
             return result
         return end
 
@@ -214,7 +221,7 @@ class Hooks:
             if recording and result:
                 if goes_on:
                     self._suspended[_target(graph)] = recording
-                else:
+                elif recording.parent is None:  # bodies are part of another graph
                     self._graphs[_target(graph)] = (recording.memory, recording.ranges())
             return result
         return pause
@@ -350,11 +357,16 @@ class Hooks:
         def destroy(context: Any, graph: Any) -> Any:
             result = original(context, graph)
             known = self._graphs.pop(address_of(graph), None)
-            for address in known[0].end() if known else ():
-                if self._memory_of.pop(address, None):
-                    self._core.wp_free_device_default(context, address)
+            if known:
+                self._give_back(context, known[0])
             return result
         return destroy
+
+    def _give_back(self, context: Any, memory: Memory) -> None:
+        """The graph is gone: free what the program has freed. The rest is freed when the program frees it."""
+        for address in memory.end():
+            if self._memory_of.pop(address, None):
+                self._core.wp_free_device_default(context, address)
 
 
 def _target(pointer: Any) -> int:
