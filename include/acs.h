@@ -856,7 +856,8 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
 /**
  * Capture a fill of `bytes` bytes from `dst` with `value`, as an op. Where it can, the fill is a kernel of the library's
  * own: a fill node of CUDA takes 2.5 us of a graph's chain, a kernel less than 1. Other work that the stream captured
- * since the last call about this graph is an op before it, which may touch anything.
+ * since the last call about this graph is an op before it, which may touch anything. The kernel's code stays loaded after
+ * acs_close, so the graph may run then.
  * @return as acs_graph_op; ACS_GRAPH_NO_OP for no bytes. After an error there is no fill, and the graph may go on unless
  *         acs_graph_op says otherwise. ACS_ERR_LAUNCH: the device does not reach the memory.
  */

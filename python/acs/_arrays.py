@@ -15,7 +15,7 @@ READ, WRITE, UPDATE = 1, 2, 3
 _BYTES, EXTENT_ALL, _TOKEN = 0, 1, 2
 _TILES_MOST = 64  # most tiles for one array; of more dimensions the bytes between them are touched, too
 _DLPACK_CUDA = 2
-_segment = struct.Struct("=QQQQBBHI")
+SEGMENT = struct.Struct("=QQQQBBHI")
 
 
 class Span:
@@ -40,10 +40,10 @@ class Span:
         if packed is not None:
             return packed
         if self.whole and len(self.pieces) == 1:
-            packed = _segment.pack(*self.pieces[0], access, self.extent, 0, 0)
+            packed = SEGMENT.pack(*self.pieces[0], access, self.extent, 0, 0)
         else:
             how = UPDATE if access == WRITE and not self.whole else access
-            packed = b"".join(_segment.pack(base, row, rows, pitch, how, self.extent, 0, 0)
+            packed = b"".join(SEGMENT.pack(base, row, rows, pitch, how, self.extent, 0, 0)
                               for base, row, rows, pitch in self.pieces)
         self._packed[access] = packed
         return packed
@@ -58,7 +58,7 @@ Place = Union[Span, "tuple[int, int]"]
 
 def pack_bytes(ptr: int, nbytes: int, access: int) -> bytes:
     """The segment of bytes without gaps, as the library reads it."""
-    return _segment.pack(ptr, nbytes, 1, 0, access, _BYTES, 0, 0)
+    return SEGMENT.pack(ptr, nbytes, 1, 0, access, _BYTES, 0, 0)
 
 
 def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:

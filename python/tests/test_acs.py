@@ -278,7 +278,7 @@ class Spans(unittest.TestCase):
                 "acs_launch_params": _library.LaunchParams, "acs_group_params": _library.GroupParams,
                 "acs_group_report": _library.GroupReport}
         sizes = {name: ctypes.sizeof(struct) for name, struct in ours.items()}
-        sizes["acs_segment"] = _arrays._segment.size
+        sizes["acs_segment"] = _arrays.SEGMENT.size
         self.assertEqual(sizes, _layout.SIZES)
 
 

@@ -26,35 +26,23 @@ bool acs_graph_reserve(void **list, uint32_t *room, uint32_t wanted, size_t byte
 
 /* --------------------------------------------------------------------------------------------------------------- nodes */
 
-static uint32_t place_of(const acs_graph *graph, const void *node)
-{
-    uint32_t at = (uint32_t)acs_hash64((uint64_t)(uintptr_t)node) & (graph->seen_room - 1);
-    while (graph->seen[at] && graph->seen[at] != node)
-        at = (at + 1) & (graph->seen_room - 1);
-    return at;
-}
-
 /* Note the node. *is_new: it was not noted before. False: no memory. */
 static bool note(acs_graph *graph, void *node, bool *is_new)
 {
-    if (2 * (graph->seen_count + 1) > graph->seen_room) {
-        void **old = graph->seen;
-        const uint32_t old_room = graph->seen_room, room = old_room ? 2 * old_room : 256;
-        void **grown = calloc(room, sizeof *grown);
-        if (!grown)
-            return false;
-        graph->seen = grown;
-        graph->seen_room = room;
-        for (uint32_t i = 0; i < old_room; i++)
-            if (old[i])
-                grown[place_of(graph, old[i])] = old[i];
-        free(old);
-    }
-    const uint32_t at = place_of(graph, node);
-    *is_new = !graph->seen[at];
-    graph->seen_count += *is_new;
-    graph->seen[at] = node;
-    return true;
+    acs_graph_seen *seen;
+    HASH_FIND_PTR(graph->seen, &node, seen);
+    *is_new = !seen;
+    if (seen)
+        return true;
+    seen = calloc(1, sizeof *seen);
+    if (!seen)
+        return false;
+    seen->node = node;
+    HASH_ADD_PTR(graph->seen, node, seen);
+    if (!seen->hash_failed)
+        return true;
+    free(seen);
+    return false;
 }
 
 bool acs_graph_add_node(acs_graph *graph, void *node)
@@ -92,6 +80,12 @@ static acs_status find_first(acs_graph *graph, const acs_nodes *ends, acs_graph_
     return room ? status : acs_graph_no_memory();
 }
 
+acs_status acs_graph_look(const acs_graph *graph, void *stream, uint64_t *id, acs_nodes *ends)
+{
+    ACS_TRY(acs_graph_backend(graph)->look(graph->context->backend, stream, id, ends));
+    return *id ? ACS_OK : ACS_FAIL(ACS_ERR_STATE, 0, "the stream %p is not being captured", stream);
+}
+
 /* Take what the stream captured since it was cut. Its next work depends on nothing. */
 static acs_status cut(acs_graph *graph, void *stream, bool begins, acs_graph_piece *op)
 {
@@ -100,9 +94,7 @@ static acs_status cut(acs_graph *graph, void *stream, bool begins, acs_graph_pie
     acs_nodes ends = {NULL, 0, 0};
     uint64_t id = 0;
     bool room = true, is_new = false;
-    acs_status status = acs_graph_backend(graph)->look(backend, stream, &id, &ends);
-    if (status == ACS_OK && !id)
-        status = ACS_FAIL(ACS_ERR_STATE, 0, "the stream %p is not being captured", stream);
+    acs_status status = acs_graph_look(graph, stream, &id, &ends);
     if (status == ACS_OK && !begins)
         status = find_first(graph, &ends, op);
     op->end_at = graph->nodes.count;
@@ -227,7 +219,7 @@ static acs_status capture_fill(acs_graph *graph, void *stream, acs_record *fill,
     acs_nodes ends = {NULL, 0, 0};
     uint64_t id = 0;
     bool room = true, is_new;
-    ACS_TRY(acs_graph_backend(graph)->look(graph->context->backend, stream, &id, NULL));
+    ACS_TRY(acs_graph_look(graph, stream, &id, NULL));
     acs_status status = acs_graph_backend(graph)->add(graph->context->backend, stream, id, fill, NULL, &none, &ends);
     op->first_at = op->end_at = graph->nodes.count;
     for (uint32_t i = 0; status == ACS_OK && room && i < ends.count; i++)
@@ -266,19 +258,21 @@ acs_status acs_graph_resume(acs_graph *graph, void *stream)
     const acs_nodes none = {NULL, 0, 0};
     uint64_t id = 0;
     ACS_TRY(acs_graph_check(graph, __func__));
-    ACS_TRY(acs_graph_backend(graph)->look(graph->context->backend, stream, &id, NULL));
-    if (!id)
-        return ACS_FAIL(ACS_ERR_STATE, 0, "the stream %p is not being captured", stream);
+    ACS_TRY(acs_graph_look(graph, stream, &id, NULL));
     return acs_graph_backend(graph)->follow(graph->context->backend, stream, id, &none);
 }
 
 void acs_graph_cancel(acs_graph *graph)
 {
+    acs_graph_seen *seen, *next;
     if (!graph)
         return;
     free(graph->ops);
     free(graph->segments);
-    free(graph->seen);
+    HASH_ITER(hh, graph->seen, seen, next) {
+        HASH_DEL(graph->seen, seen);
+        free(seen);
+    }
     acs_nodes_fini(&graph->nodes);
     free(graph);
 }

@@ -8,6 +8,7 @@
 #define ACS_GRAPH_H
 
 #include "api/draft.h"
+#include "base/hash.h"
 #include "window/nodes.h"
 
 /* An op: where its nodes and segments begin in the graph's lists, and how many they are. */
@@ -26,6 +27,12 @@ typedef struct acs_graph_segment {
     uint32_t before; /* UINT32_MAX: none */
 } acs_graph_segment;
 
+typedef struct acs_graph_seen {
+    void *node;
+    bool hash_failed;
+    UT_hash_handle hh;
+} acs_graph_seen;
+
 struct acs_graph {
     acs_context *context;
     acs_graph_piece *ops;
@@ -33,8 +40,7 @@ struct acs_graph {
     acs_graph_segment *segments;
     uint32_t segment_count, segment_room;
     acs_nodes nodes; /* nodes of all ops */
-    void **seen;     /* the same, as a hash table: pieces of work that a join of streams reaches twice */
-    uint32_t seen_count, seen_room;
+    acs_graph_seen *seen; /* a hash table of all nodes that were found, with those inside of ops */
 };
 
 static inline const acs_capture_ops *acs_graph_backend(const acs_graph *graph)
@@ -45,6 +51,8 @@ static inline const acs_capture_ops *acs_graph_backend(const acs_graph *graph)
 acs_status acs_graph_no_memory(void);
 /* Refuse NULL, in the name of a public function. */
 acs_status acs_graph_check(const acs_graph *graph, const char *function);
+/* The capture of the stream, and (unless NULL) the nodes that its next work would be behind. ACS_ERR_STATE: none. */
+acs_status acs_graph_look(const acs_graph *graph, void *stream, uint64_t *id, acs_nodes *ends);
 /* Make room for `wanted` elements of so many bytes. False: there is no memory. */
 bool acs_graph_reserve(void **list, uint32_t *room, uint32_t wanted, size_t bytes);
 bool acs_graph_add_node(acs_graph *graph, void *node);

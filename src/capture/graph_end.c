@@ -279,9 +279,7 @@ acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params 
     ACS_TRY(acs_graph_check(graph, __func__));
     ACS_TRY(check_params(params));
     ending e = {.graph = graph, .stream = stream};
-    acs_status status = acs_graph_backend(graph)->look(graph->context->backend, stream, &e.id, NULL);
-    if (status == ACS_OK && !e.id)
-        status = ACS_FAIL(ACS_ERR_STATE, 0, "the stream %p is not being captured", stream);
+    acs_status status = acs_graph_look(graph, stream, &e.id, NULL);
     made.ops = graph->op_count - 1;
     if (status == ACS_OK)
         status = end_graph(&e, params, &made);

@@ -1,6 +1,6 @@
 /*
  * The shape of a graph (see graph_shape.h): parts by union-find, chains for each part, then list scheduling. Called by
- * graph.c. It knows neither nodes nor footprints.
+ * graph_end.c. It knows neither nodes nor footprints.
  */
 #include "capture/graph_shape.h"
 
@@ -8,7 +8,6 @@
 #include "capture/reduction.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What is known about an op. */
 typedef struct op {

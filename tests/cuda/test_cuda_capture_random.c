@@ -3,10 +3,7 @@
  * copies, fills and library calls in several sections, among work that the program gives to the stream itself. Instantiated
  * and launched several times, the graph leaves the bytes that serial execution leaves.
  */
-#include "capture_fixture.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "capture_random.h"
 
 enum { BUFFERS = 6, BUFFER_BYTES = 256, BYTES = BUFFERS * BUFFER_BYTES, STEPS_MOST = 160, LAUNCHES = 3 };
 
@@ -23,30 +20,6 @@ typedef struct step {
 static step g_steps[STEPS_MOST];
 static uint32_t g_step_count;
 static unsigned char *g_device, g_expected[BYTES];
-static uint64_t g_random;
-
-static uint32_t below(uint32_t n)
-{
-    g_random = g_random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((g_random >> 33) % n);
-}
-
-static mix_piece random_piece(void)
-{
-    uint32_t rows = 1 + below(3), bytes = 8 * (1 + below(4)), pitch = bytes + 8 * below(5);
-    uint32_t span = (rows - 1) * pitch + bytes;
-    mix_piece piece = {.base = 8 * below((BYTES - span) / 8 + 1), .row_bytes = bytes, .rows = rows, .pitch = pitch,
-                       .access = 1 + below(3)};
-    return piece;
-}
-
-static work random_work(uint32_t id)
-{
-    work w = {.head = {.id = id, .pieces = 1 + below(4)}};
-    for (uint32_t i = 0; i < w.head.pieces; i++)
-        w.pieces[i] = random_piece();
-    return w;
-}
 
 static void generate(uint64_t seed)
 {
@@ -55,21 +28,13 @@ static void generate(uint64_t seed)
     for (uint32_t i = 0; i < g_step_count; i++) {
         static const step_kind kinds[] = {KERNEL, KERNEL, KERNEL, KERNEL, KERNEL, COPY, FILL, CALL, CALL};
         step *s = &g_steps[i];
-        *s = (step){.kind = kinds[below(9)], .w = random_work(i), .bytes = 8 * below(8), .nodes = below(3),
+        *s = (step){.kind = kinds[below(9)], .w = random_work(i, BYTES), .bytes = 8 * below(8), .nodes = below(3),
                     .value = (int)below(256)};
         s->to = 8 * below((BYTES / 2 - 64) / 8);
         s->from = BYTES / 2 + 8 * below((BYTES / 2 - 64) / 8);
         if (below(12) == 0)
             s->kind = below(2) ? OWN_WORK : NEW_SECTION;
     }
-}
-
-static work placed(const work *w, unsigned char *memory)
-{
-    work at = *w;
-    for (uint32_t i = 0; i < w->head.pieces; i++)
-        at.pieces[i].base += (uint64_t)(uintptr_t)memory;
-    return at;
 }
 
 /* Serially, on the oracle's bytes. */
@@ -165,9 +130,7 @@ static void run_program(uint64_t seed)
     graph_run(capture_end(g_stream), LAUNCHES);
     for (int i = 0; i < LAUNCHES; i++)
         run_serially();
-    for (uint32_t i = 0; i < BYTES; i++)
-        if (g_device[i] != g_expected[i])
-            fail_msg("seed %llu: byte %u is %u, not %u", (unsigned long long)seed, i, g_device[i], g_expected[i]);
+    compare_bytes(seed, g_device, g_expected, BYTES);
     assert_int_not_equal(acs_free(g_context, g_device), 0);
     capture_close(ACS_OK);
 }

@@ -2,10 +2,7 @@
  * Graphs by footprints, over the twin: work that the program captures in its own way gets the edges that its footprints
  * need. Case by case, then random programs on every number of chains: the graphs leave the bytes of serial execution.
  */
-#include "capture_fixture.h"
-
-#include <stdio.h>
-#include <stdlib.h>
+#include "capture_random.h"
 
 static acs_graph *g_graph;
 
@@ -362,33 +359,6 @@ enum { BYTES = 1536, OPS_MOST = 200, LAUNCHES = 3 };
 
 static unsigned char *g_device, g_expected[BYTES];
 static work g_works[OPS_MOST];
-static uint64_t g_random;
-
-static uint32_t below(uint32_t n)
-{
-    g_random = g_random * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((g_random >> 33) % n);
-}
-
-static work random_work(uint32_t id)
-{
-    work w = {.head = {.id = id, .pieces = 1 + below(4)}};
-    for (uint32_t i = 0; i < w.head.pieces; i++) {
-        const uint32_t rows = 1 + below(3), bytes = 8 * (1 + below(4)), pitch = bytes + 8 * below(5);
-        const uint32_t span = (rows - 1) * pitch + bytes;
-        w.pieces[i] = (mix_piece){.base = 8 * below((BYTES - span) / 8 + 1), .row_bytes = bytes, .rows = rows,
-                                  .pitch = pitch, .access = 1 + below(3)};
-    }
-    return w;
-}
-
-static work placed(const work *w, unsigned char *memory)
-{
-    work at = *w;
-    for (uint32_t i = 0; i < w->head.pieces; i++)
-        at.pieces[i].base += (uint64_t)(uintptr_t)memory;
-    return at;
-}
 
 /* One op of one to three kernels. */
 static uint32_t random_op(uint32_t next, uint32_t count)
@@ -413,7 +383,7 @@ static void run_program(uint64_t seed)
     g_random = seed;
     const uint32_t count = 10 + below(OPS_MOST - 10);
     for (uint32_t i = 0; i < count; i++)
-        g_works[i] = random_work(i);
+        g_works[i] = random_work(i, BYTES);
     g_device = memory_new(BYTES);
     for (uint32_t i = 0; i < BYTES; i++)
         g_expected[i] = g_device[i] = (unsigned char)(i * 7);
@@ -433,9 +403,7 @@ static void run_program(uint64_t seed)
             const work w = placed(&g_works[k], g_expected);
             mix_run(&w.head, w.pieces, NULL);
         }
-    for (uint32_t i = 0; i < BYTES; i++)
-        if (g_device[i] != g_expected[i])
-            fail_msg("seed %llu: byte %u is %u, not %u", (unsigned long long)seed, i, g_device[i], g_expected[i]);
+    compare_bytes(seed, g_device, g_expected, BYTES);
     assert_int_not_equal(acs_free(g_context, g_device), 0);
     capture_close(ACS_OK);
 }

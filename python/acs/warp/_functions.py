@@ -6,11 +6,11 @@ is in no table here counts as one that may touch anything.
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._arrays import READ, UPDATE, WRITE
+from ._inference import ArrayUse, KernelUses, touched
 
 Range = tuple[int, int, int]  # first byte, number of bytes, access
 
@@ -36,22 +36,19 @@ def _copy_between(_: Any, to: Any, __: Any, source: Any, nbytes: int, *rest: Any
     return ((address_of(to), nbytes, WRITE), (address_of(source), nbytes, READ))
 
 
-def _fill(_: Any, to: Any, value: Any, nbytes: int, *rest: Any) -> Sequence[Range]:
-    return ((address_of(to), nbytes, WRITE),)
-
-
 def _tile(_: Any, to: Any, source: Any, nbytes: int, times: int) -> Sequence[Range]:
     return ((address_of(to), nbytes * times, WRITE),)  # the source is in host memory, and is copied by the call
 
 
-def _condition(_: Any, stream: Any, arch: Any, ptx: Any, condition: Any, *rest: Any) -> Sequence[Range]:
-    return ((address_of(condition), 4, READ),)
+def condition(_: Any, stream: Any, arch: Any, ptx: Any, at: Any, *rest: Any) -> Sequence[Range]:
+    """Of a function of loops and branches: the word on which they depend."""
+    return ((address_of(at), 4, READ),)
 
 
 def _sort_pairs(size: int) -> Callable[..., Sequence[Range]]:
-    def touched(keys: int, values: int, count: int, *rest: Any) -> Sequence[Range]:
+    def sorted_pairs(keys: int, values: int, count: int, *rest: Any) -> Sequence[Range]:
         return ((keys, 2 * size * count, UPDATE), (values, 2 * 4 * count, UPDATE))  # both arrays have room for twice as many
-    return touched
+    return sorted_pairs
 
 
 def _segmented_sort(keys: int, values: int, count: int, starts: int, ends: int, segments: int) -> Sequence[Range]:
@@ -59,33 +56,19 @@ def _segmented_sort(keys: int, values: int, count: int, starts: int, ends: int, 
             (ends, 4 * segments, READ))
 
 
-_ARRAY = struct.Struct("QQ4i4iHH")  # warp's array_t
-
-
-def _whole_array(at: int, element: int, access: int) -> Range | None:
-    data, _, *sizes = _ARRAY.unpack(ctypes.string_at(at, _ARRAY.size))
-    shape, strides, ndim = sizes[:4], sizes[4:8], sizes[8]
-    first = last = 0
-    for size, stride in zip(shape[:ndim], strides[:ndim]):
-        reach = (size - 1) * stride
-        first, last = (first + reach, last) if reach < 0 else (first, last + reach)
-        if size <= 0:
-            return (0, 0, access)
-    return (data + first, last - first + element, access)
+def _array(at: Any, element: int, updates: bool) -> list[Range]:
+    """The bytes of the array whose descriptor lies there."""
+    return touched(KernelUses((ArrayUse(0, 0, "array", updates, element),), 0), [address_of(at)])
 
 
 def _copy_arrays(_: Any, to: Any, source: Any, to_kind: int, source_kind: int, element: int) -> Sequence[Range] | None:
     if to_kind or source_kind:  # arrays with indices
         return None
-    ranges = (_whole_array(address_of(to), element, UPDATE), _whole_array(address_of(source), element, READ))
-    return [r for r in ranges if r]
+    return [*_array(to, element, True), *_array(source, element, False)]
 
 
 def _fill_array(_: Any, array: Any, kind: int, value: Any, element: int) -> Sequence[Range] | None:
-    if kind:
-        return None
-    touched = _whole_array(address_of(array), element, UPDATE)
-    return [touched] if touched else None
+    return None if kind else _array(array, element, True)
 
 
 # What a call touches, from its arguments. None: it may touch anything.
@@ -94,13 +77,10 @@ TOUCHED: dict[str, Callable[..., Sequence[Range] | None]] = {
     "wp_memcpy_d2h": _copy,
     "wp_memcpy_d2d": _copy,
     "wp_memcpy_p2p": _copy_between,
-    "wp_memset_device": _fill,
     "wp_memtile_device": _tile,
     "wp_array_copy_device": _copy_arrays,
     "wp_array_fill_device": _fill_array,
-    "wp_cuda_graph_insert_if_else": _condition,
-    "wp_cuda_graph_insert_while": _condition,
-    "wp_cuda_graph_set_condition": _condition,
+    "wp_cuda_graph_set_condition": condition,
     "wp_radix_sort_pairs_int_device": _sort_pairs(4),
     "wp_radix_sort_pairs_uint_device": _sort_pairs(4),
     "wp_radix_sort_pairs_float_device": _sort_pairs(4),
@@ -119,7 +99,7 @@ _QUIET_PREFIXES = ("wp_alloc_tracker_", "wp_apic_", "wp_nvrtc_", "wp_is_", "wp_g
 _QUIET = frozenset((
     "wp_init", "wp_version", "wp_shutdown", "wp_set_error_output_enabled", "wp_take_cpu_block_error",
     "wp_cpu_block_runtime_get_api", "wp_cpu_launch_kernel", "wp_host_compiler_version", "wp_nanovdb_version",
-    "wp_libmathdx_version", "wp_llvm_version", "wp_alloc_host", "wp_free_host", "wp_alloc_pinned", "wp_free_pinned",
+    "wp_libmathdx_version", "wp_llvm_version", "wp_alloc_pinned", "wp_free_pinned",
     "wp_alloc_device_default", "wp_alloc_device_managed", "wp_cuda_load_module", "wp_cuda_set_kernel_cluster_attrs",
     "wp_cuda_context_get_current", "wp_cuda_context_set_current", "wp_cuda_context_push_current",
     "wp_cuda_context_pop_current", "wp_cuda_context_create", "wp_cuda_context_get_device_ordinal",
@@ -130,7 +110,7 @@ _QUIET = frozenset((
     "wp_cuda_event_destroy", "wp_cuda_event_query", "wp_cuda_event_elapsed_time", "wp_cuda_pointer_get_memory_kind",
     "wp_cuda_graph_create_exec", "wp_cuda_graph_exec_destroy", "wp_cuda_graph_check_conditional_body",
     "wp_cuda_graph_node_depends_on", "wp_capture_debug_dot_print", "wp_cuda_set_peer_access_enabled",
-    "wp_cuda_set_mempool_access_enabled", "wp_texture_create_host", "wp_texture_destroy_host", "wp_memcpy_h2h",
+    "wp_cuda_set_mempool_access_enabled", "wp_memcpy_h2h",
 ))
 
 

@@ -14,12 +14,12 @@ from typing import Any
 from .. import _errors, _layout
 from .._arrays import UPDATE
 from .._context import Context
-from ._functions import TOUCHED, Range, address_of, sends_work
+from ._functions import TOUCHED, Range, address_of, condition, sends_work
 from ._inference import kernel_uses, touched
 from ._recording import READS_ALL, Memory, Recording
 
 _LAUNCH_ARGUMENTS = 11
-_FOR_EVER = ("wp_free_device_async", "wp_cuda_graph_destroy", "wp_cuda_graph_create_exec")
+_FOR_EVER = ("wp_free_device_async", "wp_cuda_graph_destroy")
 _RELAXED = 2  # cudaStreamCaptureModeRelaxed
 
 
@@ -48,7 +48,6 @@ class Hooks:
         self._suspended: dict[int, Recording] = {}                  # by graph: captures that go on later
         self._bodies: dict[int, tuple[Recording, int]] = {}         # by graph: op whose body it is
         self._graphs: dict[int, tuple[Memory, list[Range] | None]] = {}  # by graph: its memory, and what it touches
-        self._graph_of: dict[int, int] = {}                         # by executable graph: its graph
         self._memory_of: dict[int, Memory] = {}                     # by address: memory of a graph
         self._originals: dict[str, Any] = {}                        # functions that wrappers stand in for
         self._frees = False
@@ -75,7 +74,6 @@ class Hooks:
             "wp_cuda_graph_insert_if_else": self._insert_if_else,
             "wp_cuda_graph_insert_while": self._insert_while,
             "wp_cuda_graph_insert_child_graph": self._insert_child_graph,
-            "wp_cuda_graph_launch": self._launch_graph,
             "wp_cuda_event_record": self._between(1),
             "wp_cuda_stream_wait_event": self._between(0),
             "wp_cuda_stream_wait_stream": self._between(0, 1),
@@ -93,7 +91,6 @@ class Hooks:
             self._frees = True
             self._core.wp_free_device_async = self._free(self._core.wp_free_device_async)
             self._core.wp_cuda_graph_destroy = self._destroy_graph(self._core.wp_cuda_graph_destroy)
-            self._core.wp_cuda_graph_create_exec = self._create_executable(self._core.wp_cuda_graph_create_exec)
 
     def remove(self) -> None:
         """Take the wrappers away."""
@@ -251,7 +248,7 @@ class Hooks:
             return original(*args)
         self._note(None)
         result = original(*args)
-        op = recording.op(TOUCHED["wp_cuda_graph_insert_while"](*args))
+        op = recording.op(condition(*args))
         if result and op is not None:
             recording.awaits = True
             for body in bodies:
@@ -275,25 +272,6 @@ class Hooks:
             self._note(known[1] if known else None)
             return result
         return insert
-
-    def _launch_graph(self, original: Any) -> Callable[..., Any]:
-        def launch(executable: Any, stream: Any) -> Any:
-            if not self._thread.active:
-                return original(executable, stream)
-            self._note(None)
-            result = original(executable, stream)
-            known = self._graphs.get(self._graph_of.get(address_of(executable), 0))
-            self._note(known[1] if known else None)
-            return result
-        return launch
-
-    def _create_executable(self, original: Any) -> Callable[..., Any]:
-        def create(context: Any, stream: Any, graph: Any, executable: Any) -> Any:
-            result = original(context, stream, graph, executable)
-            if result and address_of(graph) in self._graphs:
-                self._graph_of[_target(executable)] = address_of(graph)
-            return result
-        return create
 
     def _between(self, *streams: int) -> Callable[[Any], Callable[..., Any]]:
         """A function that orders streams against each other. The stream's own order then has to be that of the program."""

@@ -6,15 +6,13 @@ when its capture ends (acs_graph_begin to acs_graph_end in acs.h).
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Iterable
 from typing import Any
 
-from .._arrays import EXTENT_ALL, READ, UPDATE
+from .._arrays import EXTENT_ALL, READ, SEGMENT, UPDATE
 from .._library import GraphParams, GraphReport, Uses, check, held, last_error
 from ._functions import Range
 
-_segment = struct.Struct("=QQQQBBHI")
 _NO_OP = (1 << 64) - 1
 READS_ALL: Range = (0, -1, READ)
 """As one of the ranges of an op: it may read anything."""
@@ -80,7 +78,7 @@ class Recording:
     def op(self, ranges: Iterable[Range] | None) -> int | None:
         """What the stream captured since the last call is one op. None: it touches anything. Returns its number, if any."""
         segments = _pack(ranges)
-        uses = Uses(segments, len(segments) // _segment.size, None, None, ranges is None)
+        uses = Uses(segments, len(segments) // SEGMENT.size, None, None, ranges is None)
         number = held.acs_graph_op(self._handle, self.stream, uses, None)
         if not number:
             raise last_error()
@@ -146,6 +144,6 @@ class Recording:
 def _pack(ranges: Iterable[Range] | None) -> bytes:
     if ranges is None:
         return b""
-    return b"".join(_segment.pack(at, size, 1, 0, access, 0, 0, 0) if size > 0 else
-                    _segment.pack(0, 0, 0, 0, access, EXTENT_ALL, 0, 0) for at, size, access in ranges if size)
+    return b"".join(SEGMENT.pack(at, size, 1, 0, access, 0, 0, 0) if size > 0 else
+                    SEGMENT.pack(0, 0, 0, 0, access, EXTENT_ALL, 0, 0) for at, size, access in ranges if size)
 
