@@ -854,6 +854,14 @@ acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph
 uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_site *site);
 
 /**
+ * Add to the footprint of an op of this graph: memory of which the program learns later that the op touches it.
+ * @param uses  as for acs_graph_op. If it is refused the op's footprint is as before.
+ * @retval ACS_ERR_ARGUMENT  the graph has no such op, or the footprint is wrong.
+ * @retval ACS_ERR_MEMORY    no memory: cancel the graph.
+ */
+acs_status acs_graph_add_uses(acs_graph *graph, uint64_t op, acs_uses uses);
+
+/**
  * Capture a fill of `bytes` bytes from `dst` with `value`, as an op. Where it can, the fill is a kernel of the library's
  * own: a fill node of CUDA takes 2.5 us of a graph's chain, a kernel less than 1. Other work that the stream captured
  * since the last call about this graph is an op before it, which may touch anything. The kernel's code stays loaded after

@@ -17,6 +17,7 @@ from typing import Any
 from . import _arrays, _errors, _layout, _waits
 from ._arrays import READ, UPDATE, WRITE, Place, Span, on_gpu, pack_bytes, place, span
 from ._kernels import Kernel, plain_value
+from ._region import Region
 from ._library import (Attributes, Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Site, Uses, check,
                        error_from, ErrorText, failure_of, free, held, last_error)
 
@@ -180,6 +181,7 @@ class Context:
         self._kept_most = _KEPT_OPS
         self._held: dict[int, list[Any]] = {}   # by thread: the same of ops that a group holds
         self._captures: set[int] = set()        # threads whose ops are captured
+        self._regions: dict[int, Region] = {}   # by thread: the innermost one that it is in
         self._failures: dict[int, BaseException] = {}
         self._lock = threading.Lock()
         raw = ctypes.create_string_buffer(_layout.OPTIONS_BYTES)
@@ -417,6 +419,9 @@ class Context:
     def group(self, *, slots: int = 0, ops_most: int = 4096) -> Iterator[dict[str, int]]:
         """With this: ops that are held, and planned together at the end. The dictionary then has the plan's figures."""
         slots = _number(slots, "the slots of a group", 1 << 32)
+        region = self._regions.get(threading.get_ident())
+        if region is not None:
+            region.begin_ops()
         check(held.acs_group_begin(self._handle, _number(ops_most, "the ops of a group", 1 << 62)))
         thread = threading.get_ident()
         self._held[thread] = []
@@ -452,6 +457,15 @@ class Context:
         check(self._call(free.acs_stream_after, _stream(stream), Uses(segments, count)))
         self._captures.discard(threading.get_ident())
 
+    def region(self, stream: Any) -> Region:
+        """
+        With this: ops that this thread launches, and a stream's work, run as if in one order. It takes two calls a change of
+        turns: no op comes before work that the stream was given earlier, and the stream's work after the region comes behind
+        the ops. Inside, call the region's ``order()`` before other work is given to the stream. Regions nest. While the
+        stream is captured, ops become its nodes. On the CPU the end of the region waits for the ops instead.
+        """
+        return Region(self, stream)
+
     # ------------------------------------------------------------------------------------------------------ statistics
 
     def stats(self) -> dict[str, Any]:
@@ -485,6 +499,11 @@ class Context:
     def _keep(self, what: Any) -> list[Any]:
         """Keep what an op uses that is about to be queued, until it has ended. Its number follows by _kept_for."""
         kept = [0, what]
+        if self._regions:
+            region = self._regions.get(threading.get_ident())
+            if region is not None:
+                region.begin_op(what).append(kept)
+                return kept
         if len(self._kept) > self._kept_most:
             self._drop_ended()
         with self._lock:
@@ -500,6 +519,32 @@ class Context:
             kept[1] = None
         kept[0] = op
         return op
+
+    def _keep_all(self, entries: list[list[Any]]) -> None:
+        """Keep what ops of a region use."""
+        if not entries:
+            return
+        if len(self._kept) > self._kept_most:
+            self._drop_ended()
+        with self._lock:
+            self._kept.extend(entries)
+
+    def _enter_region(self, region: Region) -> Region | None:
+        """The thread is in this region from now on. Returns the one around it."""
+        self._handle  # raises if it is closed
+        thread = threading.get_ident()
+        outer = self._regions.get(thread)
+        if outer is not None:
+            outer.order()
+        self._regions[thread] = region
+        return outer
+
+    def _leave_region(self, outer: Region | None) -> None:
+        thread = threading.get_ident()
+        if outer is None:
+            self._regions.pop(thread, None)
+        else:
+            self._regions[thread] = outer
 
     def _drop_ended(self) -> None:
         """Forget what ops used that have ended. The next look comes when as many have been added as are left."""

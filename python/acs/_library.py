@@ -103,6 +103,7 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "acs_stream_after": (c_int, [c_void_p, c_void_p, Uses]),
     "acs_graph_begin": (c_int, [c_void_p, c_void_p, POINTER(c_void_p)]),
     "acs_graph_op": (c_uint64, [c_void_p, c_void_p, Uses, c_void_p]),
+    "acs_graph_add_uses": (c_int, [c_void_p, c_uint64, Uses]),
     "acs_graph_memset": (c_uint64, [c_void_p, c_void_p, c_void_p, c_int, c_size_t, c_void_p]),
     "acs_graph_resume": (c_int, [c_void_p, c_void_p]),
     "acs_graph_end": (c_int, [c_void_p, c_void_p, POINTER(GraphParams), POINTER(GraphReport)]),

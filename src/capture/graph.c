@@ -127,10 +127,11 @@ static acs_status add_segments(acs_graph *graph, acs_graph_piece *op, const acs_
     return ACS_OK;
 }
 
-/* Check a footprint as a call at `site` gives it, and add it to the op. */
-static acs_status add_uses(acs_graph *graph, acs_graph_piece *op, const acs_uses *uses, const acs_site *site)
+/* Check a footprint that a call of `function` gives, and add it to the op. */
+static acs_status add_uses(acs_graph *graph, acs_graph_piece *op, const acs_uses *uses, const char *function)
 {
-    acs_draft draft = {.context = acs_context_enter_op(graph->context, "acs_graph_op", site), .site = site};
+    const acs_site *site = op->site;
+    acs_draft draft = {.context = acs_context_enter_op(graph->context, function, site), .site = site};
     if (!draft.context || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
         return acs_error_thread()->status;
     const acs_footprint_input input = {.name = site ? site->name : NULL, .user = uses->user};
@@ -206,10 +207,18 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
     if (!op->end_count)
         return ACS_GRAPH_NO_OP;
     graph->op_count++;
-    if (add_uses(graph, op, &uses, site) == ACS_OK)
+    if (add_uses(graph, op, &uses, __func__) == ACS_OK)
         return graph->op_count - 1;
     op->any = true; /* the work is in the graph, whatever it touches */
     return 0;
+}
+
+acs_status acs_graph_add_uses(acs_graph *graph, uint64_t op, acs_uses uses)
+{
+    ACS_TRY(acs_graph_check(graph, __func__));
+    if (!op || op >= graph->op_count)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "the graph has no op %llu", (unsigned long long)op);
+    return add_uses(graph, &graph->ops[op], &uses, __func__);
 }
 
 /* Send a fill to the stream, and add its nodes to the op. */
@@ -248,7 +257,7 @@ uint64_t acs_graph_memset(acs_graph *graph, void *stream, void *dst, int value, 
         (void)acs_graph_no_memory();
         return 0;
     }
-    if (add_uses(graph, op, &uses, site) != ACS_OK || capture_fill(graph, stream, &fill, op) != ACS_OK)
+    if (add_uses(graph, op, &uses, __func__) != ACS_OK || capture_fill(graph, stream, &fill, op) != ACS_OK)
         return 0;
     return graph->op_count++;
 }

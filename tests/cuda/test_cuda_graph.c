@@ -234,6 +234,30 @@ static void many_edges_become_a_node_between_them(void **state)
     graph_free(graph);
 }
 
+static void uses_that_are_added_later_order_ops_alike(void **state)
+{
+    (void)state;
+    const acs_uses late = ACS_USES(ACS_INOUT(g_memory + 256, 64));
+    acs_segment bad = acs_make_segment(ACS_EXTENT_BYTES, ACS_UPDATE, 64, 64, 1, 64);
+    const acs_uses wrong = {.segments = &bad, .count = 1};
+    bad.access = 9;
+    capture_begin(g_stream);
+    graph_begin();
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(captured(i, g_memory + 64 * i, NULL, 64), i + 1);
+    assert_int_equal(acs_graph_add_uses(g_graph, 3, late), ACS_OK);
+    assert_int_equal(acs_graph_add_uses(g_graph, 1, late), ACS_OK);
+    assert_int_equal(acs_graph_add_uses(g_graph, 2, wrong), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_graph_add_uses(g_graph, 0, late), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_graph_add_uses(g_graph, 4, late), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_graph_add_uses(NULL, 1, late), ACS_ERR_ARGUMENT);
+    (void)graph_end(ACS_GRAPH_CHAINS_ANY);
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 1);
+    assert_true(has_edge(graph, 0, 2));
+    graph_free(graph);
+}
+
 static void a_graph_may_go_on_after_it_ended(void **state)
 {
     (void)state;
@@ -360,7 +384,15 @@ enum { BYTES = 1536, OPS_MOST = 200, LAUNCHES = 3 };
 static unsigned char *g_device, g_expected[BYTES];
 static work g_works[OPS_MOST];
 
-/* One op of one to three kernels. */
+typedef struct late_uses {
+    uint64_t op;
+    acs_segment segment;
+} late_uses;
+
+static late_uses g_late[OPS_MOST];
+static uint32_t g_late_count;
+
+/* One op of one to three kernels. The last part of its footprint may come later. */
 static uint32_t random_op(uint32_t next, uint32_t count)
 {
     const uint32_t kernels = count - next < 3 ? 1 : 1 + below(3) / 2;
@@ -372,8 +404,23 @@ static uint32_t random_op(uint32_t next, uint32_t count)
         for (uint32_t i = 0; i < w.head.pieces; i++)
             segments[used++] = segment_of(&w.pieces[i]);
     }
-    assert_int_not_equal(acs_graph_op(g_graph, g_stream, (acs_uses){.segments = segments, .count = used}, NULL), 0);
+    const bool late = used && below(4) == 0;
+    const acs_uses uses = {.segments = segments, .count = used - late};
+    const uint64_t op = acs_graph_op(g_graph, g_stream, uses, NULL);
+    assert_int_not_equal(op, 0);
+    if (late)
+        g_late[g_late_count++] = (late_uses){op, segments[used - 1]};
     return next + kernels;
+}
+
+static void random_end(uint32_t chains)
+{
+    while (g_late_count) {
+        const late_uses *late = &g_late[--g_late_count];
+        const acs_uses uses = {.segments = &late->segment, .count = 1};
+        assert_int_equal(acs_graph_add_uses(g_graph, late->op, uses), ACS_OK);
+    }
+    (void)graph_end(chains);
 }
 
 static void run_program(uint64_t seed)
@@ -392,11 +439,11 @@ static void run_program(uint64_t seed)
     for (uint32_t next = 0; next < count;) {
         next = random_op(next, count);
         if (below(60) == 0) {
-            (void)graph_end(chains[below(8)]);
+            random_end(chains[below(8)]);
             graph_begin();
         }
     }
-    (void)graph_end(chains[seed % 8]);
+    random_end(chains[seed % 8]);
     graph_run(capture_end(g_stream), LAUNCHES);
     for (int i = 0; i < LAUNCHES; i++)
         for (uint32_t k = 0; k < count; k++) {
@@ -434,6 +481,7 @@ int main(int argc, char **argv)
         TEST(a_loop_touches_what_its_body_touches),
         TEST(a_body_of_no_op_is_refused),
         TEST(many_edges_become_a_node_between_them),
+        TEST_CLEARED(uses_that_are_added_later_order_ops_alike),
         TEST(a_graph_may_go_on_after_it_ended),
         TEST(a_stream_that_is_not_captured_is_refused),
         TEST(an_end_after_the_capture_is_refused),

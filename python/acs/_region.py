@@ -1,0 +1,76 @@
+"""Regions: a stream's work and the ops of a thread in one order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._arrays import ALL
+from ._errors import Error
+
+if TYPE_CHECKING:
+    from ._context import Context
+
+
+class Region:
+    """
+    What :meth:`Context.region` returns. Turns change as seldom as can be: the first op after work of the stream comes behind
+    that work, and :meth:`order` puts the stream behind the ops.
+    """
+
+    def __init__(self, context: "Context", stream: Any) -> None:
+        self.context, self.stream = context, stream
+        self._ops_turn = False  # whether ops were launched since the stream's last turn
+        self._kept: list[list[Any]] = []  # what those ops use
+        self._outer: Region | None = None
+
+    def __enter__(self) -> "Region":
+        self._outer = self.context._enter_region(self)
+        return self
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        self.context._leave_region(self._outer)
+        try:
+            self.order()
+        except Error:
+            self.context._keep_all(self._kept)
+            if kind is None:  # else the program's own exception says more
+                raise
+
+    def order(self) -> None:
+        """Put the stream's next work behind the ops. On the CPU: wait for them. Call it before other libraries' work."""
+        if not self._ops_turn:
+            return
+        if self.context._on_cpu:
+            self.context.sync()
+        else:
+            self.context.stream_after(self.stream, updates=(ALL,))
+        self._ops_turn = False
+        self.give_back()
+
+    def give_back(self) -> None:
+        """The stream is behind the ops: what they use is kept by the context until they end, as far as it need be."""
+        kept, self._kept = self._kept, []
+        if not self.context._on_cpu:
+            kept = [entry for entry in kept if not self.may_drop(entry[1])]
+        self.context._keep_all(kept)
+
+    def begin_op(self, what: Any) -> list[list[Any]]:
+        """An op comes that uses this. Returns the list for it."""
+        self.check(what)
+        self.begin_ops()
+        return self._kept
+
+    def begin_ops(self) -> None:
+        """From now on it is the turn of ops."""
+        if self._ops_turn:
+            return
+        if not self.context._on_cpu:
+            self.context.after_stream(self.stream, updates=(ALL,))
+        self._ops_turn = True
+
+    def check(self, what: Any) -> None:
+        """Refuse what an op must not use."""
+
+    def may_drop(self, what: Any) -> bool:
+        """Whether the stream's order is enough for what an op uses: then it is not kept alive until the op ends."""
+        return what is None

@@ -1,0 +1,70 @@
+"""
+PyTorch and ACS in one order.
+
+    import acs, acs.torch
+
+    with acs.torch.region(context):            # in PyTorch's current stream, also inside torch.cuda.graph
+        context.launch(kernel, grid, block, args=(y, x), reads=[x], writes=[y])
+
+    with acs.torch.graph(torch.cuda.CUDAGraph()) as recording:    # PyTorch's own operators, side by side
+        y = model(x)
+
+docs/torch.md tells more.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+try:
+    import torch
+except ImportError:
+    raise ImportError("acs: acs.torch needs PyTorch (pip install torch)") from None
+
+from .. import default
+from .._context import Context
+from ._graph import graph
+from ._region import Region
+
+
+def region(context: Context | None = None) -> Region:
+    """
+    With this: ops that this thread launches on the context (None: :func:`acs.default`) and PyTorch's work in its current
+    stream run as if in one order. No op comes before what PyTorch's stream was given earlier. Operators of PyTorch, inside
+    and after the region, come behind the ops launched before them. PyTorch's allocator may reuse a tensor's memory as ever.
+
+    Work that others give to the stream inside the region (Triton, CuPy, compiled functions) is not seen: call
+    ``order()`` of the region before it. The region puts the next op behind it. Regions nest. On a context of the CPU, PyTorch's
+    operators and the region's end wait for the ops.
+
+    Raises in it: :class:`acs.ArgumentError` for tensors of other devices, for tensors of the CPU that are not pinned, and for
+    writes to tensors that require a gradient; :class:`acs.StateError` for ops while another stream is the current one.
+    """
+    return Region(default() if context is None else context)
+
+
+def custom_op(name: str, *, mutates_args: str | Iterable[str], context: Context | None = None,
+              device_types: Any = None) -> Callable[[Callable[..., Any]], Any]:
+    """
+    Decorator: a function that launches ops becomes an operator of PyTorch, by ``torch.library.custom_op``. It runs in a
+    :func:`region`, without gradients. The result has ``register_fake`` (for ``torch.compile``) and ``register_autograd``.
+
+    ``name``          "library::operator".
+    ``mutates_args``  names of the arguments that it writes; it must not return them.
+    ``context``       None: :func:`acs.default` at each call.
+    """
+    def decorate(function: Callable[..., Any]) -> Any:
+        @functools.wraps(function)
+        def body(*args: Any, **kwargs: Any) -> Any:
+            with torch.no_grad(), region(context):
+                return function(*args, **kwargs)
+
+        schema = torch.library.infer_schema(function, mutates_args=mutates_args)
+        return torch.library.custom_op(name, body, mutates_args=mutates_args, device_types=device_types, schema=schema)
+
+    return decorate
+
+
+__all__ = ["Region", "custom_op", "graph", "region"]

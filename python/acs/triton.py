@@ -1,0 +1,126 @@
+"""
+Kernels of Triton as ops.
+
+    @triton.jit
+    def scale(to, source, by, n, BLOCK: tl.constexpr): ...
+
+    kernel = acs.triton.Kernel(scale, BLOCK=1024, num_warps=4)
+    kernel.launch(context, grid, (to, source, 2.0, n), reads=[source], writes=[to])
+
+Triton compiles a kernel anew for types, for addresses and numbers that 16 divides, and for the number 1. So does this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from . import _errors, _layout
+from ._context import Context
+from ._kernels import Kernel as PlainKernel
+
+_TYPES = {"i1": "uint8", "u1": "uint8", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",
+          "u32": "uint32", "i64": "int64", "u64": "uint64", "fp16": "float16", "fp32": "float32", "fp64": "float64"}
+_ENTRY = re.compile(r"\.visible\s+\.entry\s+[\w$.]+\s*\((.*?)\)", re.DOTALL)
+_ALIGNED = 16
+
+
+def _unsupported(text: str) -> _errors.Error:
+    return _errors.UnsupportedError(f"acs: {text}", _layout.ACS_ERR_UNSUPPORTED)
+
+
+def _class_of(value: Any, name: str) -> Hashable:
+    """What Triton may compile a kernel for: equal classes mean the same compiled kernel."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value == 1, value % _ALIGNED == 0, -(1 << 31) <= value < 1 << 31, value < 1 << 63
+    if isinstance(value, float):
+        return float
+    address = getattr(value, "data_ptr", None)
+    if address is not None:
+        return value.dtype, address() % _ALIGNED == 0
+    raise TypeError(f"acs: argument '{name}' of a Triton kernel has the type {type(value).__name__}; it must be a tensor of "
+                    "PyTorch or a number")
+
+
+class Variant:
+    """One compiled kernel: what is launched, how, and where its arguments stand."""
+
+    def __init__(self, compiled: Any, names: Sequence[str]) -> None:
+        about = compiled.metadata
+        if getattr(about, "num_ctas", 1) != 1:
+            raise _unsupported(f"Triton's kernel '{compiled.name}' uses clusters of {about.num_ctas} blocks")
+        for scratch in ("global_scratch_size", "profile_scratch_size"):
+            if getattr(about, scratch, 0):
+                raise _unsupported(f"Triton's kernel '{compiled.name}' needs scratch memory ({scratch})")
+        types = compiled.src.signature
+        self.places = [place for place, name in enumerate(names) if types.get(name, "constexpr") != "constexpr"]
+        signature = [self._type(compiled.name, names[place], types[names[place]]) for place in self.places]
+        entry = _ENTRY.search(compiled.asm["ptx"])
+        if entry is None or entry.group(1).count(".param") < len(signature):
+            raise _unsupported(f"Triton's kernel '{compiled.name}' has arguments that are not known")
+        self.unused = (0,) * (entry.group(1).count(".param") - len(signature))  # pointers to scratch memory, of which it has none
+        signature += ["pointer"] * len(self.unused)
+        self.block = about.num_warps * getattr(about, "warp_size", 32)
+        self.shared_bytes = about.shared
+        self.cooperative = bool(getattr(about, "launch_cooperative_grid", False))
+        self.kernel = PlainKernel(compiled, signature=", ".join(signature), name=compiled.name)
+
+    @staticmethod
+    def _type(kernel: str, name: str, type_name: str) -> str:
+        if type_name.startswith("*"):
+            return "pointer"
+        if type_name not in _TYPES:
+            raise _unsupported(f"argument '{name}' of Triton's kernel '{kernel}' has the type {type_name}")
+        return _TYPES[type_name]
+
+
+class Kernel:
+    """
+    A kernel of Triton that ops launch. Make it once, and launch it often.
+
+    ``function``   decorated with ``triton.jit`` (without ``autotune`` and ``heuristics``: give the values that they found).
+    ``constants``  values of its ``tl.constexpr`` parameters, and options of Triton's compiler (``num_warps``, ``num_stages``).
+    """
+
+    def __init__(self, function: Any, **constants: Any) -> None:
+        if not hasattr(function, "arg_names") or not hasattr(function, "warmup") or not hasattr(function, "params"):
+            raise TypeError(f"acs: an object of type {type(function).__name__} is no kernel of triton.jit")
+        self.name = function.__name__
+        self._function, self._constants = function, constants
+        self._names = [p.name for p in function.params if not p.is_constexpr and p.name not in constants]
+        self._variants: dict[tuple[Hashable, ...], Variant] = {}
+
+    def variant(self, args: Sequence[Any]) -> Variant:
+        """The compiled kernel for these arguments. The first time, Triton compiles it."""
+        if len(args) != len(self._names):
+            raise TypeError(f"acs: kernel '{self.name}' takes {len(self._names)} arguments besides its constants "
+                            f"({', '.join(self._names)}), and got {len(args)}")
+        key = tuple(map(_class_of, args, self._names))
+        variant = self._variants.get(key)
+        if variant is None:
+            compiled = self._function.warmup(grid=(1,), **dict(zip(self._names, args)), **self._constants)
+            compiled.run  # loads it
+            variant = self._variants[key] = Variant(compiled, self._names)
+        return variant
+
+    def launch(self, context: Context, grid: int | Sequence[int], args: Sequence[Any], *, reads: Sequence[Any] = (),
+               writes: Sequence[Any] = (), updates: Sequence[Any] = (), wait: bool = True) -> int:
+        """
+        Queue it: see :meth:`acs.Context.launch`. ``args``: its arguments in order, without constants. Returns the op's number.
+
+        Raises :class:`acs.UnsupportedError` for kernels with clusters or scratch memory, and what Triton's compiler raises.
+        """
+        variant = self.variant(args)
+        values = [args[place] for place in variant.places]
+        values.extend(variant.unused)
+        return context.launch(variant.kernel, grid, variant.block, values, reads=reads, writes=writes, updates=updates,
+                              shared_bytes=variant.shared_bytes, cooperative=variant.cooperative, wait=wait, _depth=3)
+
+    def __repr__(self) -> str:
+        return f"acs.triton.Kernel({self.name!r})"
+
+
+__all__ = ["Kernel", "Variant"]
