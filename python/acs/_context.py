@@ -222,6 +222,11 @@ class Context:
         return _BACKENDS[kind]
 
     @property
+    def handle(self) -> int:
+        """The context as C knows it (``acs_context *``), for code in C that uses the same library."""
+        return self._handle
+
+    @property
     def closed(self) -> bool:
         """Whether :meth:`close` was called."""
         return self._at is None

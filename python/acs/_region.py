@@ -61,7 +61,7 @@ class Region:
         return self._kept
 
     def begin_ops(self) -> None:
-        """From now on it is the turn of ops."""
+        """From now on it is the turn of ops. Call it before code in C that launches them (:attr:`Context.handle`)."""
         if self._ops_turn:
             return
         if not self.context._on_cpu:

@@ -5,11 +5,11 @@
 #include "program.h"
 #include "runner.h"
 
-issue::issue(std::vector<const scene *> scenes, order o, runner &r) : order_(o), runner_(r)
+issue::issue(std::vector<const scene *> scenes, order o, runner &r, actor a) : order_(o), runner_(r)
 {
     programs_.reserve(scenes.size());
     for (const scene *s : scenes)
-        programs_.emplace_back(*s);
+        programs_.emplace_back(*s, a);
 }
 
 void issue::send(const op &o)

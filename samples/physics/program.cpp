@@ -12,7 +12,8 @@
 
 #include "runner.h"
 
-program::program(const scene &s) : s_(s), m_(s.p->m), tick_(1), substep_(0), next_(BEFORE_COUNTS), footprints_(false)
+program::program(const scene &s, actor a)
+    : s_(s), m_(s.p->m), actor_(a), tick_(1), substep_(0), next_(BEFORE_COUNTS), footprints_(false)
 {
     ready.reserve(64);
 }
@@ -316,10 +317,10 @@ void program::after_counts()
 
 /* ----------------------------------------------------------------------------------------------- end of an env step */
 
-void program::add_policy()
+void program::add_observe()
 {
     const arena &a = s_.at;
-    const size_t n = static_cast<size_t>(s_.worlds), dofs = n * static_cast<size_t>(m_.dofs);
+    const size_t n = static_cast<size_t>(s_.worlds);
     const observe_args b = {static_cast<unsigned>(n), s_.worlds, a.m, a.pos, a.rot, a.vel, a.pace, a.obs};
     op &o = add(kernel_observe, &b, sizeof b, n, CONTACT_BLOCK);
     touch_range(o, ACS_READ, a.pos, POS, m_.root, 1);
@@ -327,7 +328,12 @@ void program::add_policy()
     touch_range(o, ACS_READ, a.vel, VEL, m_.root, 1);
     touch_range(o, ACS_UPDATE, a.pace, PACE, 0, 1);
     touch_range(o, ACS_WRITE, a.obs, 1, 0, 12 + m_.dofs);
+}
 
+void program::add_policy()
+{
+    const arena &a = s_.at;
+    const size_t n = static_cast<size_t>(s_.worlds), dofs = n * static_cast<size_t>(m_.dofs);
     const hidden_args h = {static_cast<unsigned>(n * HIDDEN), s_.worlds, a.m, a.obs, a.weights_in, a.hidden};
     op &p = add(kernel_hidden, &h, sizeof h, n * HIDDEN, BODY_BLOCK);
     touch_range(p, ACS_READ, a.obs, 1, 0, 12 + m_.dofs);
@@ -359,12 +365,10 @@ void program::add_reset()
     touch_range(o, ACS_UPDATE, a.vel, VEL, 0, m_.bodies);
 }
 
-void program::step_end()
+void program::add_reward()
 {
     const arena &a = s_.at;
     const size_t n = static_cast<size_t>(s_.worlds);
-
-    add_policy();
     const reward_args r = {static_cast<unsigned>(n), s_.worlds, a.m, a.pos, a.vel, a.act, a.pace, a.reward, a.done};
     op &o = add(kernel_reward, &r, sizeof r, n, CONTACT_BLOCK);
     touch_range(o, ACS_READ, a.pos, POS, m_.root, 1);
@@ -373,7 +377,19 @@ void program::step_end()
     touch_range(o, ACS_UPDATE, a.reward, 1, 0, 1);
     touch_range(o, ACS_UPDATE, a.pace, PACE, 0, 1);
     touch(o, ACS_WRITE, a.done, n * sizeof(int));
+}
+
+/* A caller acts on what it sees behind the reset. */
+void program::step_end()
+{
+    if (actor_ == ACTOR_SCENE) {
+        add_observe();
+        add_policy();
+    }
+    add_reward();
     add_reset();
+    if (actor_ == ACTOR_CALLER)
+        add_observe();
 }
 
 /* ---------------------------------------------------------------------------------------------------------- driving */
@@ -386,6 +402,8 @@ void program::prime(bool footprints)
     for (int t = 0; t < m_.types; t++)
         add_broad(t);
     add_copy();
+    if (actor_ == ACTOR_CALLER)
+        add_observe();
     tick_ = 1;
 }
 

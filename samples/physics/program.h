@@ -29,12 +29,18 @@ struct op {
 /** What executes ops: see runner.h. */
 class runner;
 
+/** Where actions come from: kernels of the scene, or the caller, which writes arena::act before each step. */
+enum actor { ACTOR_SCENE, ACTOR_CALLER };
+
 /** The ops of one scene. Deterministic: the same counts give the same ops, whoever executes them. */
 class program {
 public:
-    explicit program(const scene &s);
+    explicit program(const scene &s, actor a = ACTOR_SCENE);
 
-    /** The ops that find the first substep's candidates; to be issued before the first step. */
+    /**
+     * The ops that find the first substep's candidates, and observe for a caller's first action; to be issued before the
+     * first step.
+     */
     void prime(bool footprints);
     /**
      * The next portion of the current environment step; `ready` is valid until the next call.
@@ -71,11 +77,14 @@ private:
     void add_narrow(int type, int count);
     void add_solve(const island &i, int iteration);
     void add_apply(const island *islands, int count);
+    void add_observe();
     void add_policy();
+    void add_reward();
     void add_reset();
 
     const scene &s_;
     const model &m_;
+    actor actor_;
     int tick_, substep_;
     portion next_;
     bool footprints_;
@@ -93,7 +102,7 @@ enum order { ORDER_SCENE, ORDER_INTERLEAVED };
 /** The programs of several scenes, issued to a runner. */
 class issue {
 public:
-    issue(std::vector<const scene *> scenes, order o, runner &r);
+    issue(std::vector<const scene *> scenes, order o, runner &r, actor a = ACTOR_SCENE);
     void prime();
     void step();
 
