@@ -46,6 +46,8 @@ def _site(depth: int) -> Any:
 
 def _number(value: Any, what: str, most: int) -> int:
     """A whole number from 0 to below `most`."""
+    if type(value) is int and 0 <= value < most:
+        return value
     try:
         number = operator.index(value)
     except TypeError:
@@ -56,6 +58,8 @@ def _number(value: Any, what: str, most: int) -> int:
 
 
 def _sizes(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
+    if type(value) is int and 0 <= value < 1 << 32:
+        return value, 1, 1
     sizes = (value,) if hasattr(value, "__index__") else tuple(value)  # type: ignore[arg-type]
     if not 1 <= len(sizes) <= 3:
         raise ValueError(f"acs: {what} has {len(sizes)} sizes; it must have one to three")
@@ -266,13 +270,22 @@ class Context:
         seen: dict[int, Place] = {}
         lent: list[Span] = []
         values = _values(args, packing.types, seen, lent)
-        segments, count = _footprint(reads, writes, updates, seen)
-        site = _site(_depth)
-        p, uses = self._params, self._uses
-        kept = self._keep((kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates))
+        uses = (kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates)
+        return self._launch(packing, values, seen, uses, (grid, block, shared_bytes, cooperative, device), wait, _depth + 1)
+
+    def _launch(self, packing: Any, values: Sequence[Any], seen: dict[int, Place], uses: Any, shape: Any, wait: bool,
+                depth: int) -> int:
+        """
+        Queue a kernel. ``values``: what its arguments are packed as. ``uses``: the kernel, its arguments, what it reads,
+        writes and updates, and what else must live as long as the op.
+        """
+        kernel = uses[0]
+        segments, count = _footprint(uses[2], uses[3], uses[4], seen)
+        site = _site(depth)
+        p, place_of_uses = self._params, self._uses
+        kept = self._keep(uses)
         while True:
             with _launching:
-                shape = (grid, block, shared_bytes, cooperative, device)
                 if shape != self._shape:
                     self._set_shape(*shape)
                 try:
@@ -283,7 +296,7 @@ class Context:
                 if kernel is not self._kernel or packing is not self._packing:
                     p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
                     self._kernel, self._packing = kernel, packing
-                uses.segments, uses.count, p.site = segments, count, site
+                place_of_uses.segments, place_of_uses.count, p.site = segments, count, site
                 op = held.acs_launch(self._handle, self._params_at) if self._holds else self._call(free.acs_launch,
                                                                                                   self._params_at)
             if op:
@@ -493,9 +506,13 @@ class Context:
         return self._at
 
     def _set_shape(self, grid: Any, block: Any, shared_bytes: int, cooperative: bool, device: int | None) -> None:
-        self._shape = None
+        last, self._shape = self._shape, None
         self._params.grid = Dim3(*_sizes(grid, "a grid"))
-        self._params.block = Dim3(*_sizes(block, "a block"))
+        if last is None or block != last[1]:
+            self._params.block = Dim3(*_sizes(block, "a block"))
+        if last is not None and last[2:] == (shared_bytes, cooperative, device):
+            self._shape = (grid, block, shared_bytes, cooperative, device)
+            return
         self._params.shared_bytes = _number(shared_bytes, "shared memory", _NUMBER_MOST)
         on = 0 if device is None else _number(device, "a device", 254) + 1
         self._params.attributes = Attributes(cooperative=cooperative, on=on)

@@ -32,7 +32,7 @@ class Region:
         try:
             self.order()
         except Error:
-            self.context._keep_all(self._kept)
+            self.keep()
             if kind is None:  # else the program's own exception says more
                 raise
 
@@ -48,15 +48,16 @@ class Region:
         self.give_back()
 
     def give_back(self) -> None:
-        """The stream is behind the ops: what they use is kept by the context until they end, as far as it need be."""
+        """The stream is behind the ops."""
+        self.keep()
+
+    def keep(self) -> None:
+        """Let the context keep what the ops use until they have ended."""
         kept, self._kept = self._kept, []
-        if not self.context._on_cpu:
-            kept = [entry for entry in kept if not self.may_drop(entry[1])]
         self.context._keep_all(kept)
 
     def begin_op(self, what: Any) -> list[list[Any]]:
         """An op comes that uses this. Returns the list for it."""
-        self.check(what)
         self.begin_ops()
         return self._kept
 
@@ -67,10 +68,3 @@ class Region:
         if not self.context._on_cpu:
             self.context.after_stream(self.stream, updates=(ALL,))
         self._ops_turn = True
-
-    def check(self, what: Any) -> None:
-        """Refuse what an op must not use."""
-
-    def may_drop(self, what: Any) -> bool:
-        """Whether the stream's order is enough for what an op uses: then it is not kept alive until the op ends."""
-        return what is None

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from . import _errors, _layout
+from ._arrays import place
 from ._context import Context
 from ._kernels import Kernel as PlainKernel
 
@@ -31,16 +32,16 @@ def _unsupported(text: str) -> _errors.Error:
 
 
 def _class_of(value: Any, name: str) -> Hashable:
-    """What Triton may compile a kernel for: equal classes mean the same compiled kernel."""
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int):
+    """What Triton may compile a kernel for, if a value is no tensor: equal classes mean the same compiled kernel."""
+    kind = type(value)
+    if kind is int:
+        if 1 < value < 1 << 31:
+            return value % _ALIGNED == 0
         return value == 1, value % _ALIGNED == 0, -(1 << 31) <= value < 1 << 31, value < 1 << 63
-    if isinstance(value, float):
+    if kind is float:
         return float
-    address = getattr(value, "data_ptr", None)
-    if address is not None:
-        return value.dtype, address() % _ALIGNED == 0
+    if kind is bool or value is None:
+        return kind, value
     raise TypeError(f"acs: argument '{name}' of a Triton kernel has the type {type(value).__name__}; it must be a tensor of "
                     "PyTorch or a number")
 
@@ -67,6 +68,7 @@ class Variant:
         self.shared_bytes = about.shared
         self.cooperative = bool(getattr(about, "launch_cooperative_grid", False))
         self.kernel = PlainKernel(compiled, signature=", ".join(signature), name=compiled.name)
+        self.packing = self.kernel.packing((None,) * len(signature))
 
     @staticmethod
     def _type(kernel: str, name: str, type_name: str) -> str:
@@ -95,16 +97,34 @@ class Kernel:
 
     def variant(self, args: Sequence[Any]) -> Variant:
         """The compiled kernel for these arguments. The first time, Triton compiles it."""
+        return self._look(args)[0]
+
+    def _look(self, args: Sequence[Any]) -> tuple[Variant, list[Any], dict[int, Any]]:
+        """The compiled kernel for these arguments, what each is packed as, and the memory of tensors."""
+        key: list[Hashable] = []
+        values: list[Any] = []
+        seen: dict[int, Any] = {}
+        for value, name in zip(args, self._names):
+            if hasattr(value, "data_ptr"):
+                memory = seen[id(value)] = place(value)
+                address = memory[0] if type(memory) is tuple else memory.ptr  # type: ignore[union-attr]
+                key.append((value.dtype, address % _ALIGNED == 0))
+                values.append(address)
+            else:
+                key.append(_class_of(value, name))
+                values.append(value)
         if len(args) != len(self._names):
             raise TypeError(f"acs: kernel '{self.name}' takes {len(self._names)} arguments besides its constants "
                             f"({', '.join(self._names)}), and got {len(args)}")
-        key = tuple(map(_class_of, args, self._names))
-        variant = self._variants.get(key)
+        variant = self._variants.get(tuple(key))
         if variant is None:
             compiled = self._function.warmup(grid=(1,), **dict(zip(self._names, args)), **self._constants)
             compiled.run  # loads it
-            variant = self._variants[key] = Variant(compiled, self._names)
-        return variant
+            variant = self._variants[tuple(key)] = Variant(compiled, self._names)
+        if len(variant.places) != len(values):
+            values = [values[at] for at in variant.places]
+        values.extend(variant.unused)
+        return variant, values, seen
 
     def launch(self, context: Context, grid: int | Sequence[int], args: Sequence[Any], *, reads: Sequence[Any] = (),
                writes: Sequence[Any] = (), updates: Sequence[Any] = (), wait: bool = True) -> int:
@@ -113,11 +133,9 @@ class Kernel:
 
         Raises :class:`acs.UnsupportedError` for kernels with clusters or scratch memory, and what Triton's compiler raises.
         """
-        variant = self.variant(args)
-        values = [args[place] for place in variant.places]
-        values.extend(variant.unused)
-        return context.launch(variant.kernel, grid, variant.block, values, reads=reads, writes=writes, updates=updates,
-                              shared_bytes=variant.shared_bytes, cooperative=variant.cooperative, wait=wait, _depth=3)
+        variant, values, seen = self._look(args)
+        return context._launch(variant.packing, values, seen, (variant.kernel, args, reads, writes, updates),
+                               (grid, variant.block, variant.shared_bytes, variant.cooperative, None), wait, 3)
 
     def __repr__(self) -> str:
         return f"acs.triton.Kernel({self.name!r})"

@@ -1,6 +1,5 @@
 """PyTorch and Triton with ACS on a GPU: regions in streams and captures, operators, graphs of PyTorch's own operators."""
 
-import importlib.util
 import random
 import unittest
 
@@ -18,6 +17,7 @@ if HAS_GPU:
 
     import acs.torch
     import acs.triton
+    from acs.torch import _footprint
 
     @triton.jit
     def axpy(to, source, by, n, BLOCK: tl.constexpr):
@@ -219,7 +219,7 @@ class Graphs(OnAGpu):
             for _ in range(replays):
                 graph.replay()
             torch.cuda.synchronize()
-            results.append([t.detach().clone() for t in (*acs.torch._graph.tensors_in(result), *left())])
+            results.append([t.detach().clone() for t in (*_footprint.tensors_in(result), *left())])
             del graph, result
         for a, b in zip(*results):
             self.assertTrue(torch.equal(a, b))

@@ -13,7 +13,8 @@ _UNSEEN_WORK = frozenset(("c10d", "_c10d_functional", "symm_mem"))
 """Operators of these libraries give work to streams of their own."""
 
 _SILENT_WRITERS = frozenset(("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm", "batch_norm_gather_stats",
-                             "batch_norm_gather_stats_with_counts", "mkldnn_rnn_layer_backward"))
+                             "batch_norm_gather_stats_with_counts", "mkldnn_rnn_layer_backward", "_cudnn_rnn_backward",
+                             "_cudnn_rnn"))
 """Operators that write arguments, of which their schemas do not tell (python/tests/check_torch_footprints.py)."""
 
 

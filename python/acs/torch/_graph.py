@@ -51,6 +51,7 @@ class _Allocations:
     def __init__(self, device: int) -> None:
         self._device = device
         self._marks: list[torch.Tensor] = []
+        self._blocks: dict[int, list[int]] = {}  # by their bytes together: sizes of blocks that an operator gave back
         self._was_on = torch._C._cuda_isHistoryEnabled()
 
     def begin(self) -> None:
@@ -71,7 +72,7 @@ class _Allocations:
         at = {mark.data_ptr(): number for number, mark in enumerate(self._marks)}
         number = None
         seen = 0
-        for entry in torch.cuda.memory._snapshot()["device_traces"][self._device]:
+        for entry in self._history():
             if entry["action"] != "alloc":
                 continue
             mark = at.get(entry["addr"])
@@ -82,10 +83,25 @@ class _Allocations:
         if seen != len(self._marks):
             raise _unsupported("PyTorch's history of allocations has gaps, so memory inside of operators is not known")
 
-    def total_bytes(self) -> tuple[int, int]:
-        """Bytes that are allocated now, and those that were ever."""
-        figures = torch.cuda.memory_stats_as_nested_dict(self._device)["allocated_bytes"]["all"]
-        return figures["current"], figures["allocated"]
+    def freed_bytes(self) -> int:
+        """Bytes that were given back to the allocator, ever."""
+        return int(torch.cuda.memory_stats_as_nested_dict(self._device)["allocated_bytes"]["all"]["freed"])
+
+    def freed_blocks(self, nbytes: int) -> list[int]:
+        """Sizes of the blocks that the last operator gave back, which are so many bytes together, the largest first."""
+        sizes = self._blocks.get(nbytes)
+        if sizes is None:
+            mark, sizes = self._marks[-1].data_ptr(), []
+            for entry in reversed(self._history()):
+                if entry["action"] == "alloc" and entry["addr"] == mark:
+                    break
+                if entry["action"] == "free_completed":
+                    sizes.append(entry["size"])
+            self._blocks[nbytes] = sizes = sorted(sizes, reverse=True)
+        return sizes
+
+    def _history(self) -> list[dict[str, Any]]:
+        return torch.cuda.memory._snapshot()["device_traces"][self._device]  # type: ignore[no-any-return]
 
 
 class _Rest:
@@ -106,7 +122,7 @@ class _Rest:
             self._bytes -= self._held.popleft()[1]
 
     def take(self, nbytes: int) -> None:
-        """The allocator just got a block of this size back: take it again, most likely."""
+        """The allocator just got a block of this size back, and most likely hands it out again now."""
         if 0 < nbytes <= self._most:
             self.hold(torch.empty(nbytes, dtype=torch.uint8, device=f"cuda:{self._device}"), nbytes)
 
@@ -217,12 +233,13 @@ class graph:
         self._check(function)
         self._op(None)  # work that others gave to the stream
         number = self._allocations.mark()
-        _, before = self._allocations.total_bytes()
+        freed = self._allocations.freed_bytes()
         result = function(*args, **kwargs)
         op = self._op(footprint(function, args, kwargs, result))
         if op is not None:
             self._ops[number] = op
-        self._hold_memory(before, self._hold_results(function, result))
+        self._hold_memory(freed)
+        self._hold_results(function, result)
         return result
 
     def _check(self, function: Any) -> None:
@@ -230,19 +247,16 @@ class graph:
             raise _errors.StateError(f"acs: {function} gives work to another stream; acs.torch.graph takes one stream, and finds "
                                      "by itself what may run side by side", _layout.ACS_ERR_STATE)
 
-    def _hold_results(self, function: Any, result: Any) -> int:
-        """Let memory of new tensors rest once the program drops them. Returns its bytes."""
-        total = 0
+    def _hold_results(self, function: Any, result: Any) -> None:
+        """Let memory of new tensors rest once the program drops them."""
         for tensor in fresh_results(function, result):
             storage = tensor.untyped_storage()
-            nbytes = -(-storage.nbytes() // _ROUND) * _ROUND
-            total += nbytes
-            self._rest.hold(storage, nbytes)
-        return total
+            self._rest.hold(storage, storage.nbytes())
 
-    def _hold_memory(self, before: int, results: int) -> None:
+    def _hold_memory(self, freed: int) -> None:
         """Let memory rest that an operator used inside, and the workspaces of matrix products."""
-        now, ever = self._allocations.total_bytes()
         torch._C._cuda_clearCublasWorkspaces()
-        self._rest.take(now - self._allocations.total_bytes()[0])
-        self._rest.take(ever - before - results)
+        freed = self._allocations.freed_bytes() - freed
+        if freed:
+            for nbytes in self._allocations.freed_blocks(freed):
+                self._rest.take(nbytes)

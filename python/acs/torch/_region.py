@@ -40,17 +40,20 @@ class _Turns(TorchDispatchMode):
 class Region(StreamRegion):
     """What :func:`acs.torch.region` returns."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, watch: bool) -> None:
         super().__init__(context, None)
-        self._turns: _Turns | None = None
+        self._turns: _Turns | None = _Turns(self) if watch else None
         self._device = -1
+        self._tensors: dict[int, torch.Tensor] = {}  # by id: what the ops since the stream's last turn use
+        self._written: dict[int, torch.Tensor] = {}
+        self._droppable: list[list[Any]] = []        # as the list of the base, of ops that use nothing but these tensors
 
     def __enter__(self) -> "Region":
         if not self.context._on_cpu:
             self.stream, self._device = torch.cuda.current_stream(), torch.cuda.current_device()
         super().__enter__()
-        self._turns = _Turns(self)
-        self._turns.__enter__()
+        if self._turns is not None:
+            self._turns.__enter__()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -59,24 +62,45 @@ class Region(StreamRegion):
         super().__exit__(*error)
 
     def begin_ops(self) -> None:
+        if self._ops_turn:
+            return
         if not self.context._on_cpu and torch.cuda.current_stream() != self.stream:
             raise _errors.StateError("acs: PyTorch's current stream is another one than at the region's begin",
                                      _layout.ACS_ERR_STATE)
         super().begin_ops()
 
-    def check(self, what: Any) -> None:
-        """Refuse tensors of other devices, and writes that autograd would not see."""
-        if not isinstance(what, tuple) or not isinstance(what[0], Kernel):
-            return
-        for tensor in what[1]:
-            if isinstance(tensor, torch.Tensor):
-                self._check_place(tensor)
-        for access in what[3:5]:
-            for tensor in access:
-                if isinstance(tensor, torch.Tensor) and tensor.requires_grad and torch.is_grad_enabled():
-                    raise _errors.ArgumentError(
-                        "acs: an op writes a tensor that requires a gradient, and autograd would not see it: use "
-                        "torch.no_grad(), or acs.torch.custom_op with register_autograd", _layout.ACS_ERR_ARGUMENT)
+    def begin_op(self, what: Any) -> list[list[Any]]:
+        """Refuses tensors of other devices, and writes that autograd would not see."""
+        own = isinstance(what, tuple) and type(what[0]) is Kernel and self._note(what)
+        self.begin_ops()
+        return self._droppable if own else self._kept
+
+    def _note(self, launch: Any) -> bool:
+        """Remember the tensors of a launch. Whether it uses nothing but tensors in the memory of the GPU."""
+        count, others, tensors, written = 0, len(launch) - 5, self._tensors, self._written
+        for arrays in launch[2:5]:
+            for array in arrays:
+                count += 1
+                if id(array) in tensors:
+                    continue
+                if isinstance(array, torch.Tensor):
+                    self._check_place(array)
+                    tensors[id(array)] = array
+                else:
+                    others += 1
+        for arrays in launch[3:5]:
+            for array in arrays:
+                if id(array) not in written and isinstance(array, torch.Tensor):
+                    self._check_write(array)
+                    written[id(array)] = array
+        return count > 0 and not others and not self.context._on_cpu
+
+    @staticmethod
+    def _check_write(tensor: torch.Tensor) -> None:
+        if tensor.requires_grad and torch.is_grad_enabled():
+            raise _errors.ArgumentError(
+                "acs: an op writes a tensor that requires a gradient, and autograd would not see it: use torch.no_grad(), or "
+                "acs.torch.custom_op with register_autograd", _layout.ACS_ERR_ARGUMENT)
 
     def _check_place(self, tensor: torch.Tensor) -> None:
         at = tensor.get_device()
@@ -89,33 +113,24 @@ class Region(StreamRegion):
                 f"acs: an argument is a tensor on {tensor.device}; the ops run on cuda:{self._device}",
                 _layout.ACS_ERR_ARGUMENT)
 
-    def give_back(self) -> None:
-        written = {id(tensor): tensor for entry in self._kept if _is_launch(entry[1])
-                   for access in entry[1][3:5] for tensor in access
-                   if isinstance(tensor, torch.Tensor) and not tensor.is_inference()}
-        if written:
-            torch.autograd.graph.increment_version(written.values())
-        super().give_back()
+    def keep(self) -> None:
+        self._kept += self._droppable
+        self._tensors.clear()
+        self._written.clear()
+        self._droppable.clear()
+        super().keep()
 
-    def may_drop(self, what: Any) -> bool:
+    def give_back(self) -> None:
         """
         PyTorch gives memory out again in the order of the stream on which it was allocated. The region's stream is behind
         the ops, and is told of tensors of other streams.
         """
-        if what is None:
-            return True
-        if not _is_launch(what):
-            return False
-        tensors = {id(value): value for part in what[1:5] for value in part if isinstance(value, torch.Tensor)}
-        others = sum(1 for part in what[2:5] for value in part if not isinstance(value, torch.Tensor))
-        if others or len(what) > 5:  # memory of another library
-            return False
-        for tensor in tensors.values():
-            if not tensor.is_cuda:
-                return False
-            tensor.record_stream(self.stream)
-        return True
-
-
-def _is_launch(what: Any) -> bool:
-    return isinstance(what, tuple) and isinstance(what[0], Kernel)
+        changed = [tensor for tensor in self._written.values() if not tensor.is_inference()]
+        if changed:
+            torch.autograd.graph.increment_version(changed)
+        if not self.context._on_cpu:
+            for tensor in self._tensors.values():
+                if tensor.is_cuda:
+                    tensor.record_stream(self.stream)
+        self._droppable.clear()  # the stream's order is enough for them
+        self.keep()
