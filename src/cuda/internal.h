@@ -217,5 +217,7 @@ extern const acs_capture_ops acs_cuda_capture;
 acs_status acs_cuda_scratches_init(acs_cuda *self);
 /* Memory that a graph may still use is not freed, nor is the record of it. */
 void acs_cuda_scratches_fini(acs_cuda *self);
+/* Memory that stays as long as the graph and what is instantiated from it. */
+acs_status acs_cuda_scratch_give(acs_cuda *self, CUgraph graph, size_t bytes, void **memory);
 
 #endif
