@@ -26,29 +26,12 @@ bool acs_graph_reserve(void **list, uint32_t *room, uint32_t wanted, size_t byte
 
 /* --------------------------------------------------------------------------------------------------------------- nodes */
 
-static const acs_graph_seen *find_seen(const acs_graph *graph, void *node)
-{
-    acs_graph_seen *seen;
-    HASH_FIND_PTR(graph->seen, &node, seen);
-    return seen;
-}
-
 /* Note the node as one of the op that is being recorded. *is_new: it was not noted before. False: no memory. */
 static bool note(acs_graph *graph, void *node, bool *is_new)
 {
-    *is_new = !find_seen(graph, node);
-    if (!*is_new)
-        return true;
-    acs_graph_seen *seen = calloc(1, sizeof *seen);
-    if (!seen)
-        return false;
-    seen->node = node;
-    seen->op = graph->op_count;
-    HASH_ADD_PTR(graph->seen, node, seen);
-    if (!seen->hash_failed)
-        return true;
-    free(seen);
-    return false;
+    uint32_t op;
+    *is_new = !acs_node_map_get(&graph->seen, node, &op);
+    return !*is_new || acs_node_map_put(&graph->seen, node, graph->op_count);
 }
 
 bool acs_graph_add_node(acs_graph *graph, void *node)
@@ -74,10 +57,10 @@ static bool look_behind(acs_graph *graph, acs_graph_piece *op, void *node, const
 {
     bool first = true, room = true;
     for (uint32_t i = 0; room && i < behind->count; i++) {
-        const acs_graph_seen *seen = find_seen(graph, behind->list[i]);
-        const bool earlier = seen && seen->op != graph->op_count;
+        uint32_t of = graph->op_count;
+        const bool earlier = acs_node_map_get(&graph->seen, behind->list[i], &of) && of != graph->op_count;
         first &= earlier;
-        room = earlier ? add_present(graph, op, behind->list[i], node, seen->op) : acs_nodes_add(stack, behind->list[i]);
+        room = earlier ? add_present(graph, op, behind->list[i], node, of) : acs_nodes_add(stack, behind->list[i]);
     }
     return room && (!first || acs_graph_add_node(graph, node));
 }
@@ -153,11 +136,12 @@ static bool take_last_edges(acs_graph *graph, acs_graph_piece *op, acs_nodes *to
 /* The edges from the end of the op before stay, since CUDA removes no edges of this graph. */
 static bool keep_last_edges(acs_graph *graph, acs_graph_piece *op, const acs_nodes *to)
 {
-    const acs_graph_seen *last = find_seen(graph, graph->last);
-    bool room = true;
+    uint32_t of = 0;
+    bool room = acs_node_map_get(&graph->seen, graph->last, &of);
+    ACS_ASSERT(room);
     graph->fixed = true;
     for (uint32_t i = 0; room && i < to->count; i++)
-        room = add_present(graph, op, graph->last, to->list[i], last->op);
+        room = add_present(graph, op, graph->last, to->list[i], of);
     return room;
 }
 
@@ -390,16 +374,12 @@ acs_status acs_graph_resume(acs_graph *graph, void *stream)
 
 void acs_graph_cancel(acs_graph *graph)
 {
-    acs_graph_seen *seen, *next;
     if (!graph)
         return;
     free(graph->ops);
     free(graph->segments);
     free(graph->present);
-    HASH_ITER(hh, graph->seen, seen, next) {
-        HASH_DEL(graph->seen, seen);
-        free(seen);
-    }
+    acs_node_map_fini(&graph->seen);
     acs_nodes_fini(&graph->nodes);
     free(graph);
 }

@@ -22,7 +22,7 @@
 #define ACS_GRAPH_H
 
 #include "api/draft.h"
-#include "base/hash.h"
+#include "capture/node_map.h"
 #include "window/nodes.h"
 
 /* An op: where its nodes and segments begin in the graph's lists, and how many they are. */
@@ -51,13 +51,6 @@ typedef struct acs_graph_segment {
     uint32_t before; /* UINT32_MAX: none */
 } acs_graph_segment;
 
-typedef struct acs_graph_seen {
-    void *node;
-    uint32_t op; /* index of its op */
-    bool hash_failed;
-    UT_hash_handle hh;
-} acs_graph_seen;
-
 struct acs_graph {
     acs_context *context;
     acs_graph_piece *ops;
@@ -65,7 +58,7 @@ struct acs_graph {
     acs_graph_segment *segments;
     uint32_t segment_count, segment_room;
     acs_nodes nodes; /* nodes of all ops */
-    acs_graph_seen *seen; /* a hash table of all nodes that were found, with those inside of ops */
+    acs_node_map seen; /* index of the op of each node that was found, with those inside of ops */
     acs_graph_present *present;
     uint32_t present_count, present_room;
     void *last; /* kernel with which the latest op ends, while the stream's next work is behind it; NULL: behind nothing */

@@ -204,12 +204,12 @@ static acs_status capture_upstream(acs_backend *backend, void *node, acs_nodes *
 static const CUgraphEdgeData g_programmatic = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                                                .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
 
-/* The data of edges, of which some are programmatic. NULL: no memory. */
+/* The data of edges, of which some are programmatic; without a list none is. NULL: no memory. */
 static CUgraphEdgeData *edge_data(const bool *programmatic, uint32_t count)
 {
     CUgraphEdgeData *data = calloc((size_t)count + 1, sizeof *data);
     for (uint32_t i = 0; data && i < count; i++)
-        if (programmatic[i])
+        if (programmatic && programmatic[i])
             data[i] = g_programmatic;
     return data;
 }
