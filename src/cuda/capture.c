@@ -248,12 +248,16 @@ static acs_status capture_link(acs_backend *backend, void *stream, uint64_t id, 
 
 /* -------------------------------------------------------------------------------------- edges of the stream's order */
 
+/* Before compute capability 9.0 no kernel begins before the one before it has ended. */
+enum { CAPABILITY_EARLY = 9 };
+
 static bool capture_may_trigger(acs_backend *backend, void *node)
 {
-    const acs_cuda_driver *cu = &((acs_cuda *)backend)->cu;
+    const acs_cuda *self = (const acs_cuda *)backend;
+    const acs_cuda_driver *cu = &self->cu;
     CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-    return cu->node_dependencies && cu->cuGraphNodeGetDependentNodes && cu->cuGraphRemoveDependencies &&
-           cu->cuGraphAddDependencies && cu->cuGraphNodeGetType &&
+    return self->limits.capability >= CAPABILITY_EARLY && cu->node_dependencies && cu->cuGraphNodeGetDependentNodes &&
+           cu->cuGraphRemoveDependencies && cu->cuGraphAddDependencies && cu->cuGraphNodeGetType &&
            cu->cuGraphNodeGetType((CUgraphNode)node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_KERNEL;
 }
 

@@ -33,7 +33,7 @@ typedef struct acs_cuda_limits {
     int grid[3], block[3];
     int block_threads;
     int shared_bytes; /* per block, with the opt-in above 48 KiB */
-    int cooperative, clusters;
+    int cooperative, clusters, capability; /* capability: the major number of the compute capability */
     int sms, sm_threads;
     int priority_low, priority_high; /* priority_high is the smaller number */
 } acs_cuda_limits;

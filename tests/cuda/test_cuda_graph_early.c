@@ -163,14 +163,16 @@ static void a_graph_with_memory_nodes_keeps_one_edge_of_the_stream(void **state)
     graph_free(graph);
 }
 
-static void a_driver_without_data_of_edges_gets_full_ones(void **state)
+static void drivers_and_devices_without_programmatic_edges_get_full_ones(void **state)
 {
-    static const char *const functions[] = {"cuGraphNodeGetDependentNodes", "cuGraphRemoveDependencies"};
+    static const char *const functions[] = {"cuGraphNodeGetDependentNodes", "cuGraphRemoveDependencies", "no function"};
     (void)state;
-    for (uint32_t f = 0; f < 2; f++) {
+    for (uint32_t f = 0; f < 3; f++) {
         assert_int_not_equal(acs_free(g_context, g_memory), 0);
         assert_int_equal(acs_close(g_context), ACS_OK);
         twin_without(functions[f]);
+        if (f == 2)
+            twin_plain_devices();
         context_open(0, 0);
         twin_without(NULL);
         g_memory = memory_new(4096);
@@ -182,6 +184,7 @@ static void a_driver_without_data_of_edges_gets_full_ones(void **state)
         CUgraph graph = capture_end(g_stream);
         assert_int_equal(report.edges, 1);
         assert_int_equal(twin_graph_programmatic(graph), 0);
+        assert_int_equal(twin_count("cuGraphRemoveDependencies"), 0);
         graph_free(graph);
     }
 }
@@ -417,7 +420,7 @@ int main(int argc, char **argv)
         TEST(programmatic_edges_inside_of_an_op_stay),
         TEST(a_kernel_behind_a_fill_has_a_full_edge),
         TEST(a_graph_with_memory_nodes_keeps_one_edge_of_the_stream),
-        TEST(a_driver_without_data_of_edges_gets_full_ones),
+        TEST(drivers_and_devices_without_programmatic_edges_get_full_ones),
         TEST(work_behind_the_graph_has_full_edges_from_branches),
         TEST(an_edge_that_an_op_brings_along_orders_it),
         TEST_CLEARED(any_driver_call_may_fail),

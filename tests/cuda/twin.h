@@ -107,7 +107,7 @@ bool twin_lost(void);
 /* Errors of the runtime itself, and a driver without this function. */
 void twin_device_error(cudaError_t error);
 void twin_without(const char *function);
-/* Devices with neither clusters nor cooperative launches. */
+/* Devices of compute capability 8 with neither clusters nor cooperative launches. */
 void twin_plain_devices(void);
 /* On this thread no call fails by rate, nor counts as work: the program's own calls. */
 void twin_spare_thread(bool spare);
