@@ -146,7 +146,7 @@ static bool keep_last_edges(acs_graph *graph, acs_graph_piece *op, const acs_nod
 }
 
 /* Remove the edges from the end of the op before, behind which the op was captured, and note whether it may begin early. */
-static acs_status detach(acs_graph *graph, void *stream, uint64_t id, acs_graph_piece *op)
+static acs_status cut_off(acs_graph *graph, void *stream, uint64_t id, acs_graph_piece *op)
 {
     acs_nodes to = {NULL, 0, 0};
     bool room = take_last_edges(graph, op, &to), programmatic = false;
@@ -177,7 +177,7 @@ static acs_status take_nodes(acs_graph *graph, void *stream, uint64_t id, const 
 {
     bool room = true;
     ACS_TRY(find_first(graph, ends, op));
-    ACS_TRY(detach(graph, stream, id, op));
+    ACS_TRY(cut_off(graph, stream, id, op));
     op->end_at = graph->nodes.count;
     for (uint32_t i = 0; room && i < ends->count; i++)
         room = acs_graph_add_node(graph, ends->list[i]);

@@ -299,8 +299,8 @@ static CUresult remove_edges(acs_cuda *self, CUgraph graph, CUgraphNode node, co
     return self->cu.cuGraphRemoveDependencies(graph, from, lists, data, count);
 }
 
-static acs_status detach(acs_cuda *self, CUstream stream, uint64_t id, CUgraphNode node, const acs_nodes *to,
-                         bool *programmatic)
+static acs_status detach_node(acs_cuda *self, CUstream stream, uint64_t id, CUgraphNode node, const acs_nodes *to,
+                               bool *programmatic)
 {
     capture_view v;
     size_t count = 0;
@@ -327,7 +327,7 @@ static acs_status capture_detach(acs_backend *backend, void *stream, uint64_t id
     acs_cuda_scope scope;
     *programmatic = false;
     ACS_TRY(enter(self, &scope));
-    acs_status status = detach(self, stream, id, (CUgraphNode)node, to, programmatic);
+    acs_status status = detach_node(self, stream, id, (CUgraphNode)node, to, programmatic);
     acs_cuda_scope_leave(self, &scope);
     return status;
 }
