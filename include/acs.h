@@ -799,8 +799,8 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
  * graph is ended and begun again in between (cudaStreamBeginCaptureToGraph), call acs_graph_resume.
  *
  * A kernel that was launched with programmatic stream serialization (cudaLaunchAttributeProgrammaticStreamSerialization)
- * keeps its programmatic edge where the kernel before it in the stream is still the one before it on its chain. Its other
- * edges are full. So the graph needs no more waits (cudaGridDependencySynchronize) than the stream's own capture does. A
+ * keeps its programmatic edge where it is still directly behind the kernel before it in the stream. Its other edges are
+ * full. So the graph needs no more waits (cudaGridDependencySynchronize) than the stream's own capture does. A
  * footprint also names what the kernel touches before it waits.
  *
  * One thread at a time may use a graph, and not inside a callback or a footprint function. End or cancel it before

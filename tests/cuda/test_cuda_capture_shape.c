@@ -1,7 +1,7 @@
 /*
- * The shape of sections, over the twin: at the end of a section its ops stand on no more chains than the library allows,
- * however many of them are independent, and the added edges make no cycle with work of the program's own (SECTION-1,
- * SECTION-2). The twin refuses an edge that makes one.
+ * The shape of sections, over the twin. At the end of a section its ops stand on no more chains than the library allows,
+ * however many of them are independent. The added edges make no cycle with work of the program's own (SECTION-1,
+ * SECTION-2): the twin refuses an edge that makes one.
  */
 #include "capture_random.h"
 

@@ -1,7 +1,7 @@
 /*
- * What programmatic edges gain in a chain of kernels, captured by its stream alone and as a graph by footprints, and what
- * the capture costs the host. Prints microseconds per kernel; judges nothing. The row with a second full edge tells whether
- * a kernel still begins early if it also has a full edge from the kernel before the one before it.
+ * What programmatic edges gain in a chain of kernels, captured by its stream alone and as a graph by footprints. Also what
+ * the capture costs the host. Prints microseconds per kernel; judges nothing. In the row with second full edges each kernel
+ * has a full edge from two kernels back: does it still begin early?
  */
 #include "kernels.cuh"
 

@@ -1,7 +1,7 @@
 /*
- * What the chains of sections gain: programs of independent parts, captured by ACS inside of a section, and as graphs by
- * footprints with the edges of the footprints alone and with chains. Prints microseconds per launch of the graph, and the
- * host's microseconds per op to capture; judges nothing.
+ * What the chains of sections gain. Programs of independent parts are captured by ACS inside of a section, and as graphs by
+ * footprints: with the edges of the footprints alone, and with chains. Prints microseconds per launch of the graph, and
+ * the host's microseconds per op to capture; judges nothing.
  */
 #include "kernels.cuh"
 
