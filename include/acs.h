@@ -798,6 +798,11 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses);
  * capture ends. acs_graph_params.body_of then adds what its ops touch to the conditional node's op. If the capture of a
  * graph is ended and begun again in between (cudaStreamBeginCaptureToGraph), call acs_graph_resume.
  *
+ * A kernel that was launched with programmatic stream serialization (cudaLaunchAttributeProgrammaticStreamSerialization)
+ * keeps its programmatic edge where it is still directly behind the kernel before it in the stream. Its other edges are
+ * full. So the graph needs no more waits (cudaGridDependencySynchronize) than the stream's own capture does. A
+ * footprint also names what the kernel touches before it waits.
+ *
  * One thread at a time may use a graph, and not inside a callback or a footprint function. End or cancel it before
  * acs_close. Nothing here waits, and nothing runs. Ops of the context are not ordered against the graph: see
  * acs_after_stream for that. Inside a group of the thread acs_graph_op fails with ACS_ERR_STATE.
@@ -827,6 +832,7 @@ typedef struct acs_graph_report {
     uint64_t edges;  /**< edges that were added */
     uint64_t levels; /**< ops on the longest path; 0 with ACS_GRAPH_CHAINS_ANY */
     uint64_t chains; /**< chains that are used; 0 with ACS_GRAPH_CHAINS_ANY */
+    uint64_t programmatic; /**< of the edges, those by which a kernel may begin before the one before it has ended */
 } acs_graph_report;
 
 /**

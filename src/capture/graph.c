@@ -26,23 +26,12 @@ bool acs_graph_reserve(void **list, uint32_t *room, uint32_t wanted, size_t byte
 
 /* --------------------------------------------------------------------------------------------------------------- nodes */
 
-/* Note the node. *is_new: it was not noted before. False: no memory. */
+/* Note the node as one of the op that is being recorded. *is_new: it was not noted before. False: no memory. */
 static bool note(acs_graph *graph, void *node, bool *is_new)
 {
-    acs_graph_seen *seen;
-    HASH_FIND_PTR(graph->seen, &node, seen);
-    *is_new = !seen;
-    if (seen)
-        return true;
-    seen = calloc(1, sizeof *seen);
-    if (!seen)
-        return false;
-    seen->node = node;
-    HASH_ADD_PTR(graph->seen, node, seen);
-    if (!seen->hash_failed)
-        return true;
-    free(seen);
-    return false;
+    uint32_t op;
+    *is_new = !acs_node_map_get(&graph->seen, node, &op);
+    return !*is_new || acs_node_map_put(&graph->seen, node, graph->op_count);
 }
 
 bool acs_graph_add_node(acs_graph *graph, void *node)
@@ -53,9 +42,32 @@ bool acs_graph_add_node(acs_graph *graph, void *node)
     return true;
 }
 
+static bool add_present(acs_graph *graph, acs_graph_piece *op, void *from, void *to, uint32_t from_op)
+{
+    if (!acs_graph_reserve((void **)&graph->present, &graph->present_room, graph->present_count + 1,
+                           sizeof *graph->present))
+        return false;
+    graph->present[graph->present_count++] = (acs_graph_present){from, to, from_op};
+    op->present_count++;
+    return true;
+}
+
+/* Go from a node to those that it depends on. If none of these belongs to the op, it is one of the op's first nodes. */
+static bool look_behind(acs_graph *graph, acs_graph_piece *op, void *node, const acs_nodes *behind, acs_nodes *stack)
+{
+    bool first = true, room = true;
+    for (uint32_t i = 0; room && i < behind->count; i++) {
+        uint32_t of = graph->op_count;
+        const bool earlier = acs_node_map_get(&graph->seen, behind->list[i], &of) && of != graph->op_count;
+        first &= earlier;
+        room = earlier ? add_present(graph, op, behind->list[i], node, of) : acs_nodes_add(stack, behind->list[i]);
+    }
+    return room && (!first || acs_graph_add_node(graph, node));
+}
+
 /*
- * Walk back from the ends of new work, and add the nodes to the op that depend on nothing. Nodes of earlier ops, which a
- * wait for an event may lead to, are left alone: their edges are in the graph already.
+ * Walk back from the ends of new work, and add the nodes to the op that depend on nothing in it. An edge from a node of
+ * an earlier op, which a wait for an event makes, stays, and orders the ops.
  */
 static acs_status find_first(acs_graph *graph, const acs_nodes *ends, acs_graph_piece *op)
 {
@@ -63,16 +75,15 @@ static acs_status find_first(acs_graph *graph, const acs_nodes *ends, acs_graph_
     acs_status status = ACS_OK;
     bool room = acs_nodes_set(&stack, ends->list, ends->count), is_new = false;
     op->first_at = graph->nodes.count;
+    op->present_at = graph->present_count;
     while (room && status == ACS_OK && stack.count) {
         void *node = stack.list[--stack.count];
         room = note(graph, node, &is_new);
         if (!room || !is_new)
             continue;
         status = acs_graph_backend(graph)->upstream(graph->context->backend, node, &behind);
-        if (status == ACS_OK && !behind.count)
-            room = acs_graph_add_node(graph, node);
-        for (uint32_t i = 0; room && i < behind.count; i++)
-            room = acs_nodes_add(&stack, behind.list[i]);
+        if (status == ACS_OK)
+            room = look_behind(graph, op, node, &behind, &stack);
     }
     op->first_count = graph->nodes.count - op->first_at;
     acs_nodes_fini(&stack);
@@ -86,23 +97,121 @@ acs_status acs_graph_look(const acs_graph *graph, void *stream, uint64_t *id, ac
     return *id ? ACS_OK : ACS_FAIL(ACS_ERR_STATE, 0, "the stream %p is not being captured", stream);
 }
 
-/* Take what the stream captured since it was cut. Its next work depends on nothing. */
-static acs_status cut(acs_graph *graph, void *stream, bool begins, acs_graph_piece *op)
+/* ---------------------------------------------------------------------------------------------------------- the stream */
+
+/* Let the stream's next work depend on nothing. */
+static acs_status follow_nothing(acs_graph *graph, void *stream, uint64_t id)
 {
     const acs_nodes none = {NULL, 0, 0};
-    acs_backend *backend = graph->context->backend;
+    graph->last = NULL;
+    return acs_graph_backend(graph)->follow(graph->context->backend, stream, id, &none);
+}
+
+/* Leave the stream's next work behind the op, for the type of its edge to be seen, or let it depend on nothing. */
+static acs_status leave_stream(acs_graph *graph, void *stream, uint64_t id, const acs_nodes *ends)
+{
+    if (graph->fixed || ends->count != 1 ||
+        !acs_graph_backend(graph)->may_trigger(graph->context->backend, ends->list[0]))
+        return follow_nothing(graph, stream, id);
+    graph->last = ends->list[0];
+    return ACS_OK;
+}
+
+/* Take the edges from the end of the op before out of those that are present. *to: the nodes that they lead to. */
+static bool take_last_edges(acs_graph *graph, acs_graph_piece *op, acs_nodes *to)
+{
+    bool room = true;
+    uint32_t kept = op->present_at;
+    for (uint32_t i = op->present_at; i < graph->present_count; i++) {
+        if (graph->last && graph->present[i].from == graph->last)
+            room &= acs_nodes_add(to, graph->present[i].to);
+        else
+            graph->present[kept++] = graph->present[i];
+    }
+    graph->present_count = kept;
+    op->present_count = kept - op->present_at;
+    return room;
+}
+
+/* The edges from the end of the op before stay, since CUDA removes no edges of this graph. */
+static bool keep_last_edges(acs_graph *graph, acs_graph_piece *op, const acs_nodes *to)
+{
+    uint32_t of = 0;
+    bool room = acs_node_map_get(&graph->seen, graph->last, &of);
+    ACS_ASSERT(room);
+    graph->fixed = true;
+    for (uint32_t i = 0; room && i < to->count; i++)
+        room = add_present(graph, op, graph->last, to->list[i], of);
+    return room;
+}
+
+/* Remove the edges from the end of the op before, behind which the op was captured, and note whether it may begin early. */
+static acs_status cut_off(acs_graph *graph, void *stream, uint64_t id, acs_graph_piece *op)
+{
+    acs_nodes to = {NULL, 0, 0};
+    bool room = take_last_edges(graph, op, &to), programmatic = false;
+    acs_status status = ACS_OK;
+    if (room && to.count)
+        status = acs_graph_backend(graph)->detach(graph->context->backend, stream, id, graph->last, &to, &programmatic);
+    if (status == ACS_NOT_READY) {
+        room = keep_last_edges(graph, op, &to);
+        status = ACS_OK;
+    }
+    op->early = programmatic && op->first_count == 1 && graph->nodes.list[op->first_at] == to.list[0];
+    acs_nodes_fini(&to);
+    return room ? status : acs_graph_no_memory();
+}
+
+/* The end of the op before is none of this one. Returns whether it was one. */
+static bool forget_last(const acs_graph *graph, acs_nodes *ends)
+{
+    const uint32_t count = ends->count;
+    for (uint32_t i = 0; i < ends->count; i++)
+        if (ends->list[i] == graph->last)
+            ends->list[i--] = ends->list[--ends->count];
+    return ends->count != count;
+}
+
+/* Find the op's first nodes and ends among what the stream captured since its latest op. */
+static acs_status take_nodes(acs_graph *graph, void *stream, uint64_t id, const acs_nodes *ends, acs_graph_piece *op)
+{
+    bool room = true;
+    ACS_TRY(find_first(graph, ends, op));
+    ACS_TRY(cut_off(graph, stream, id, op));
+    op->end_at = graph->nodes.count;
+    for (uint32_t i = 0; room && i < ends->count; i++)
+        room = acs_graph_add_node(graph, ends->list[i]);
+    op->end_count = graph->nodes.count - op->end_at;
+    return room ? ACS_OK : acs_graph_no_memory();
+}
+
+/* Take what the stream captured since it was cut. */
+static acs_status cut(acs_graph *graph, void *stream, acs_graph_piece *op)
+{
     acs_nodes ends = {NULL, 0, 0};
     uint64_t id = 0;
-    bool room = true, is_new = false;
     acs_status status = acs_graph_look(graph, stream, &id, &ends);
-    if (status == ACS_OK && !begins)
-        status = find_first(graph, &ends, op);
-    op->end_at = graph->nodes.count;
+    const bool joined = forget_last(graph, &ends);
+    if (status == ACS_OK && ends.count)
+        status = take_nodes(graph, stream, id, &ends, op);
+    if (status == ACS_OK && ends.count)
+        status = joined || !op->first_count ? follow_nothing(graph, stream, id) : leave_stream(graph, stream, id, &ends);
+    acs_nodes_fini(&ends);
+    return status;
+}
+
+/* Take what the stream captured before the graph began: its ends alone. */
+static acs_status cut_before(acs_graph *graph, void *stream, acs_graph_piece *op)
+{
+    acs_nodes ends = {NULL, 0, 0};
+    uint64_t id = 0;
+    bool room = true, is_new;
+    acs_status status = acs_graph_look(graph, stream, &id, &ends);
     for (uint32_t i = 0; status == ACS_OK && room && i < ends.count; i++)
-        room = (!begins || note(graph, ends.list[i], &is_new)) && acs_graph_add_node(graph, ends.list[i]);
-    op->end_count = graph->nodes.count - op->end_at;
+        room = note(graph, ends.list[i], &is_new) && acs_graph_add_node(graph, ends.list[i]);
+    op->end_count = graph->nodes.count;
     if (status == ACS_OK)
-        status = room ? acs_graph_backend(graph)->follow(backend, stream, id, &none) : acs_graph_no_memory();
+        status = room ? leave_stream(graph, stream, id, &ends) : acs_graph_no_memory();
     acs_nodes_fini(&ends);
     return status;
 }
@@ -153,7 +262,7 @@ static acs_graph_piece *op_new(acs_graph *graph, const acs_site *site)
         !acs_graph_reserve((void **)&graph->ops, &graph->op_room, graph->op_count + 1, sizeof *graph->ops))
         return NULL;
     acs_graph_piece *op = &graph->ops[graph->op_count];
-    *op = (acs_graph_piece){.segment = UINT32_MAX, .steps = 1, .site = site};
+    *op = (acs_graph_piece){.segment = UINT32_MAX, .steps = 1, .site = site, .number = graph->op_count + 1};
     return op;
 }
 
@@ -182,7 +291,7 @@ acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph
         made->context = context;
         op = op_new(made, NULL);
     }
-    acs_status status = op ? cut(made, stream, true, op) : acs_graph_no_memory();
+    acs_status status = op ? cut_before(made, stream, op) : acs_graph_no_memory();
     if (status != ACS_OK) {
         acs_graph_cancel(made);
         return status;
@@ -202,7 +311,7 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
         (void)acs_graph_no_memory();
         return 0;
     }
-    if (cut(graph, stream, false, op) != ACS_OK)
+    if (cut(graph, stream, op) != ACS_OK)
         return 0;
     if (!op->end_count)
         return ACS_GRAPH_NO_OP;
@@ -235,6 +344,8 @@ static acs_status capture_fill(acs_graph *graph, void *stream, acs_record *fill,
         room = note(graph, ends.list[i], &is_new) && acs_graph_add_node(graph, ends.list[i]);
     op->first_count = op->end_count = graph->nodes.count - op->first_at;
     acs_nodes_fini(&ends);
+    if (status == ACS_OK && room)
+        status = follow_nothing(graph, stream, id); /* the next kernel comes behind the fill, in the stream's own order */
     return room ? status : acs_graph_no_memory();
 }
 
@@ -264,24 +375,20 @@ uint64_t acs_graph_memset(acs_graph *graph, void *stream, void *dst, int value, 
 
 acs_status acs_graph_resume(acs_graph *graph, void *stream)
 {
-    const acs_nodes none = {NULL, 0, 0};
     uint64_t id = 0;
     ACS_TRY(acs_graph_check(graph, __func__));
     ACS_TRY(acs_graph_look(graph, stream, &id, NULL));
-    return acs_graph_backend(graph)->follow(graph->context->backend, stream, id, &none);
+    return follow_nothing(graph, stream, id);
 }
 
 void acs_graph_cancel(acs_graph *graph)
 {
-    acs_graph_seen *seen, *next;
     if (!graph)
         return;
     free(graph->ops);
     free(graph->segments);
-    HASH_ITER(hh, graph->seen, seen, next) {
-        HASH_DEL(graph->seen, seen);
-        free(seen);
-    }
+    free(graph->present);
+    acs_node_map_fini(&graph->seen);
     acs_nodes_fini(&graph->nodes);
     free(graph);
 }

@@ -13,6 +13,13 @@
 
 /* --------------------------------------------------------------------------------------------------------------- edges */
 
+/* Edges of the captured graph, in the form that the backend takes. */
+typedef struct links {
+    acs_nodes from, to;
+    bool *programmatic;
+    uint32_t room;
+} links;
+
 /* What becomes of the ops at the end: nodes of the shape are ops that have work, and joins. */
 typedef struct ending {
     acs_graph *graph;
@@ -25,7 +32,8 @@ typedef struct ending {
     uint32_t *behind;
     uint32_t behind_count, behind_room;
     uint32_t *steps, steps_room;
-    uint64_t edges;
+    uint64_t edges, programmatic;
+    bool early;       /* whether a kernel was captured with a programmatic edge */
     uint32_t longest; /* steps of the longest path */
 } ending;
 
@@ -91,13 +99,30 @@ static bool describe_op(const acs_graph *graph, const acs_graph_piece *op, acs_s
     return true;
 }
 
-static acs_status order_op(ending *e, acs_capture_order *order, const acs_graph_piece *op, acs_record *record)
+/* Place the op behind those that the order names, and behind those from which the capture made edges. */
+static bool place_op(ending *e, acs_graph_piece *op, const acs_nodes *behind)
+{
+    const acs_graph *graph = e->graph;
+    acs_nodes all = {NULL, 0, 0};
+    op->placed = e->count;
+    e->early |= op->early;
+    if (!op->present_count)
+        return add_node(e, op, behind);
+    bool room = acs_nodes_set(&all, behind->list, behind->count);
+    for (uint32_t i = 0; room && i < op->present_count; i++)
+        room = acs_nodes_add(&all, handle_of(graph->ops[graph->present[op->present_at + i].op].placed));
+    room = room && add_node(e, op, &all);
+    acs_nodes_fini(&all);
+    return room;
+}
+
+static acs_status order_op(ending *e, acs_capture_order *order, acs_graph_piece *op, acs_record *record)
 {
     acs_nodes behind = {NULL, 0, 0}, ends = {NULL, 0, 0};
     uint64_t number;
     acs_status status = acs_capture_order_take(order, record, false, &behind);
     if (status == ACS_OK && op->end_count) {
-        const bool room = add_node(e, op, &behind) && acs_nodes_add(&ends, handle_of(e->count - 1));
+        const bool room = place_op(e, op, &behind) && acs_nodes_add(&ends, handle_of(op->placed));
         status = room ? ACS_OK : acs_graph_no_memory();
     }
     if (status == ACS_OK)
@@ -132,46 +157,88 @@ static acs_status order_ops(ending *e)
     return status;
 }
 
-/* Make edges from all ends of one op to all first nodes of another. */
-static acs_status link_ops(ending *e, const acs_graph_edge *edge, acs_nodes *from, acs_nodes *to)
+static bool is_present(const acs_graph *graph, const acs_graph_piece *op, const void *from, const void *to)
+{
+    for (uint32_t i = op->present_at; i < op->present_at + op->present_count; i++)
+        if (graph->present[i].from == from && graph->present[i].to == to)
+            return true;
+    return false;
+}
+
+/* Make edges from all ends of one op to all first nodes of another, but for those that are there. */
+static acs_status link_ops(ending *e, const acs_graph_edge *edge, links *made)
 {
     const acs_graph_piece *up = &e->ops[edge->from], *down = &e->ops[edge->to];
     void *const *nodes = e->graph->nodes.list;
-    const uint32_t count = up->end_count * down->first_count;
-    if (!acs_nodes_reserve(from, from->count + count) || !acs_nodes_reserve(to, to->count + count))
+    const bool early = down->early && up->number && up->number + 1 == down->number; /* GRAPH-1 */
+    const uint32_t count = made->from.count + up->end_count * down->first_count;
+    if (!acs_nodes_reserve(&made->from, count) || !acs_nodes_reserve(&made->to, count) ||
+        !acs_graph_reserve((void **)&made->programmatic, &made->room, count, sizeof *made->programmatic))
         return acs_graph_no_memory();
     for (uint32_t u = 0; u < up->end_count; u++)
         for (uint32_t d = 0; d < down->first_count; d++) {
-            from->list[from->count++] = nodes[up->end_at + u];
-            to->list[to->count++] = nodes[down->first_at + d];
+            void *from = nodes[up->end_at + u], *to = nodes[down->first_at + d];
+            if (is_present(e->graph, down, from, to))
+                continue;
+            made->programmatic[made->from.count] = early;
+            made->from.list[made->from.count++] = from;
+            made->to.list[made->to.count++] = to;
+            e->programmatic += early;
         }
-    e->edges += count;
+    e->edges = made->from.count;
     return ACS_OK;
+}
+
+static void links_fini(links *made)
+{
+    acs_nodes_fini(&made->from);
+    acs_nodes_fini(&made->to);
+    free(made->programmatic);
+}
+
+/*
+ * Let the stream's next work come behind the ops that no other op is behind. That work may be a kernel that begins early,
+ * and its edges then become programmatic; only one from the kernel before it may (GRAPH-1). An empty node makes the others
+ * full.
+ */
+static acs_status follow_ops(ending *e, const bool *followed)
+{
+    const acs_capture_ops *ops = acs_graph_backend(e->graph);
+    acs_backend *backend = e->graph->context->backend;
+    acs_nodes last = {NULL, 0, 0}, empty = {NULL, 0, 0};
+    bool room = true, one = true;
+    for (uint32_t i = 0; i < e->count; i++)
+        for (uint32_t n = 0; n < e->ops[i].end_count && !followed[i]; n++) {
+            room &= acs_nodes_add(&last, e->graph->nodes.list[e->ops[i].end_at + n]);
+            one &= i == e->count - 1;
+        }
+    acs_status status = room ? ACS_OK : acs_graph_no_memory();
+    if (status == ACS_OK && e->early && !one)
+        status = ops->add(backend, e->stream, e->id, NULL, NULL, &last, &empty);
+    if (status == ACS_OK)
+        status = ops->follow(backend, e->stream, e->id, empty.count ? &empty : &last);
+    acs_nodes_fini(&last);
+    acs_nodes_fini(&empty);
+    return status;
 }
 
 /* Give the graph its edges, and let the stream's next work come behind all ops. */
 static acs_status link_all(ending *e, const acs_graph_shape *shape)
 {
-    acs_backend *backend = e->graph->context->backend;
-    acs_nodes from = {NULL, 0, 0}, to = {NULL, 0, 0}, last = {NULL, 0, 0};
+    links made = {0};
     bool *followed = calloc((size_t)e->count + 1, sizeof *followed);
     acs_status status = followed ? ACS_OK : acs_graph_no_memory();
     for (uint32_t i = 0; i < shape->edge_count && status == ACS_OK; i++) {
-        status = link_ops(e, &shape->edges[i], &from, &to);
+        status = link_ops(e, &shape->edges[i], &made);
         followed[shape->edges[i].from] = true;
     }
-    for (uint32_t i = 0; i < e->count && status == ACS_OK; i++)
-        for (uint32_t n = 0; n < e->ops[i].end_count && !followed[i] && status == ACS_OK; n++)
-            if (!acs_nodes_add(&last, e->graph->nodes.list[e->ops[i].end_at + n]))
-                status = acs_graph_no_memory();
     if (status == ACS_OK)
-        status = acs_graph_backend(e->graph)->link(backend, e->stream, e->id, &from, &to);
+        status = acs_graph_backend(e->graph)->link(e->graph->context->backend, e->stream, e->id, &made.from, &made.to,
+                                                   made.programmatic);
     if (status == ACS_OK)
-        status = acs_graph_backend(e->graph)->follow(backend, e->stream, e->id, &last);
+        status = follow_ops(e, followed);
     free(followed);
-    acs_nodes_fini(&from);
-    acs_nodes_fini(&to);
-    acs_nodes_fini(&last);
+    links_fini(&made);
     return status;
 }
 
@@ -210,6 +277,7 @@ static acs_status make_edges(ending *e, uint32_t chains, acs_graph_report *repor
     report->edges = e->edges;
     report->levels = shape.levels;
     report->chains = shape.chains;
+    report->programmatic = e->programmatic;
     e->longest = shape.steps;
     acs_graph_shape_fini(&shape);
     return status;

@@ -170,25 +170,52 @@ static void capture_implied(acs_backend *backend, const acs_nodes *by, acs_nodes
 
 /* ------------------------------------------------------------------------------------------- edges between any nodes */
 
+/* Edges may have data, which a driver before CUDA 12.3 cannot read. */
+static CUresult dependencies_of(acs_cuda *self, CUgraphNode node, CUgraphNode *list, CUgraphEdgeData *data, size_t *count)
+{
+    if (self->cu.node_dependencies)
+        return self->cu.node_dependencies(node, list, data, count);
+    return self->cu.cuGraphNodeGetDependencies(node, list, count);
+}
+
 static acs_status capture_upstream(acs_backend *backend, void *node, acs_nodes *behind)
 {
     acs_cuda *self = (acs_cuda *)backend;
+    CUgraphEdgeData *data = NULL;
     size_t count = 0;
     behind->count = 0;
-    CUresult result = self->cu.cuGraphNodeGetDependencies((CUgraphNode)node, NULL, &count);
+    CUresult result = dependencies_of(self, (CUgraphNode)node, NULL, NULL, &count);
     if (result == CUDA_SUCCESS && count) {
-        if (!acs_nodes_reserve(behind, (uint32_t)count))
+        data = calloc(count, sizeof *data);
+        if (!data || !acs_nodes_reserve(behind, (uint32_t)count)) {
+            free(data);
             return no_memory();
-        result = self->cu.cuGraphNodeGetDependencies((CUgraphNode)node, (CUgraphNode *)(void *)behind->list, &count);
+        }
+        result = dependencies_of(self, (CUgraphNode)node, (CUgraphNode *)(void *)behind->list, data, &count);
         behind->count = result == CUDA_SUCCESS ? (uint32_t)count : 0;
     }
+    free(data);
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     return ACS_FAIL(result == CUDA_ERROR_LOSSY_QUERY ? ACS_ERR_UNSUPPORTED : ACS_ERR_STATE, (int)result,
                     "the edges of a captured node cannot be read: %s", acs_cuda_text((int)result));
 }
 
-static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *from, const acs_nodes *to)
+static const CUgraphEdgeData g_programmatic = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                               .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+
+/* The data of edges, of which some are programmatic; without a list none is. NULL: no memory. */
+static CUgraphEdgeData *edge_data(const bool *programmatic, uint32_t count)
+{
+    CUgraphEdgeData *data = calloc((size_t)count + 1, sizeof *data);
+    for (uint32_t i = 0; data && i < count; i++)
+        if (programmatic && programmatic[i])
+            data[i] = g_programmatic;
+    return data;
+}
+
+static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
+                             const bool *programmatic)
 {
     capture_view v;
     ACS_TRY(expect(self, stream, id, &v));
@@ -196,160 +223,113 @@ static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const
         return ACS_OK;
     if (!self->cu.cuGraphAddDependencies)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "this driver has no cuGraphAddDependencies; one for CUDA 12.3 is needed");
+    CUgraphEdgeData *data = edge_data(programmatic, from->count);
+    if (!data)
+        return no_memory();
     CUresult result = self->cu.cuGraphAddDependencies(v.graph, (const CUgraphNode *)(const void *)from->list,
-                                                      (const CUgraphNode *)(const void *)to->list, NULL, from->count);
+                                                      (const CUgraphNode *)(const void *)to->list, data, from->count);
+    free(data);
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
                     "edges could not be added to the captured graph: %s", acs_cuda_text((int)result));
 }
 
-static acs_status capture_link(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to)
+static acs_status capture_link(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
+                               const bool *programmatic)
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
     ACS_TRY(enter(self, &scope));
-    acs_status status = link_nodes(self, stream, id, from, to);
+    acs_status status = link_nodes(self, stream, id, from, to, programmatic);
     acs_cuda_scope_leave(self, &scope);
     return status;
 }
 
-/* -------------------------------------------------------------------------------------- scratch of library calls */
+/* -------------------------------------------------------------------------------------- edges of the stream's order */
 
-/*
- * A block of scratch memory of captured calls. The graph uses it whenever it runs, so it must live as long as the
- * graph and its instances. A user object reports their end. Its function must not call CUDA, so the block is kept for
- * a later capture.
- */
-typedef struct scratch {
-    struct scratch *next; /* list of spare blocks */
-    acs_cuda_scratches *owner;
-    void *memory;
-    size_t bytes;
-} scratch;
+/* Before compute capability 9.0 no kernel begins before the one before it has ended. */
+enum { CAPABILITY_EARLY = 9 };
 
-struct acs_cuda_scratches {
-    acs_lock lock;
-    scratch *spare;
-    uint32_t used;  /* blocks that graphs still use */
-    bool closed;    /* whether the backend is closed */
-};
-
-acs_status acs_cuda_scratches_init(acs_cuda *self)
+static bool capture_may_trigger(acs_backend *backend, void *node)
 {
-    acs_cuda_scratches *all = calloc(1, sizeof *all);
-    if (!all || acs_lock_init(&all->lock, ACS_RANK_POOL)) {
-        free(all);
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for captured library calls");
+    const acs_cuda *self = (const acs_cuda *)backend;
+    const acs_cuda_driver *cu = &self->cu;
+    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+    return self->limits.capability >= CAPABILITY_EARLY && cu->node_dependencies && cu->cuGraphNodeGetDependentNodes &&
+           cu->cuGraphRemoveDependencies && cu->cuGraphAddDependencies && cu->cuGraphNodeGetType &&
+           cu->cuGraphNodeGetType((CUgraphNode)node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_KERNEL;
+}
+
+static bool is_among(const acs_nodes *nodes, const void *node)
+{
+    for (uint32_t i = 0; i < nodes->count; i++)
+        if (nodes->list[i] == node)
+            return true;
+    return false;
+}
+
+/* Keep the edges that lead to the nodes of `to`. Returns their number. */
+static size_t edges_kept(CUgraphNode *nodes, CUgraphEdgeData *data, size_t count, const acs_nodes *to, bool *programmatic)
+{
+    size_t kept = 0;
+    *programmatic = true;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_among(to, nodes[i]))
+            continue;
+        *programmatic &= memcmp(&data[i], &g_programmatic, sizeof g_programmatic) == 0;
+        nodes[kept] = nodes[i];
+        data[kept++] = data[i];
     }
-    self->scratches = all;
-    return ACS_OK;
+    *programmatic &= kept != 0;
+    return kept;
 }
 
-static void scratches_free(acs_cuda_scratches *all)
+/* `lists` has room for `count` nodes twice, and `data` for as many edges. */
+static CUresult remove_edges(acs_cuda *self, CUgraph graph, CUgraphNode node, const acs_nodes *to, CUgraphNode *lists,
+                             CUgraphEdgeData *data, size_t count, bool *programmatic)
 {
-    acs_lock_fini(&all->lock);
-    free(all);
+    CUgraphNode *from = lists + count;
+    CUresult result = self->cu.cuGraphNodeGetDependentNodes(node, lists, data, &count);
+    if (result != CUDA_SUCCESS)
+        return result;
+    count = edges_kept(lists, data, count, to, programmatic);
+    for (size_t i = 0; i < count; i++)
+        from[i] = node;
+    return self->cu.cuGraphRemoveDependencies(graph, from, lists, data, count);
 }
 
-/* The graph is destroyed; CUDA calls this on any thread. */
-static void CUDA_CB scratch_returned(void *argument)
+static acs_status detach_node(acs_cuda *self, CUstream stream, uint64_t id, CUgraphNode node, const acs_nodes *to,
+                               bool *programmatic)
 {
-    scratch *block = argument;
-    acs_cuda_scratches *all = block->owner;
-    acs_lock_acquire(&all->lock);
-    bool last = --all->used == 0 && all->closed;
-    if (all->closed) {
-        free(block);
-    } else {
-        block->next = all->spare;
-        all->spare = block;
-    }
-    acs_lock_release(&all->lock);
-    if (last)
-        scratches_free(all);
-}
-
-void acs_cuda_scratches_fini(acs_cuda *self)
-{
-    acs_cuda_scratches *all = self->scratches;
-    if (!all)
-        return;
-    acs_lock_acquire(&all->lock);
-    scratch *spare = all->spare;
-    all->spare = NULL;
-    all->closed = true;
-    uint32_t used = all->used;
-    acs_lock_release(&all->lock);
-    while (spare) {
-        scratch *next = spare->next;
-        /* closing: the error has no receiver */
-        (void)self->base.ops->memory_free(&self->base, ACS_MEMORY_DEVICE, spare->memory);
-        free(spare);
-        spare = next;
-    }
-    if (used)
-        acs_log(ACS_LOG_WARN, "cuda: close: graphs still have the scratch memory of %u library calls; it stays", used);
-    else
-        scratches_free(all);
-}
-
-/* Take the first spare block that is large enough; there are few sizes. */
-static scratch *scratch_spare(acs_cuda_scratches *all, size_t bytes)
-{
-    acs_lock_acquire(&all->lock);
-    scratch **at = &all->spare;
-    while (*at && (*at)->bytes < bytes)
-        at = &(*at)->next;
-    scratch *block = *at;
-    if (block)
-        *at = block->next;
-    all->used++;
-    acs_lock_release(&all->lock);
-    return block;
-}
-
-static acs_status scratch_take(acs_cuda *self, size_t bytes, scratch **taken)
-{
-    scratch *block = scratch_spare(self->scratches, bytes);
-    acs_status status = ACS_OK;
-    if (!block) {
-        block = calloc(1, sizeof *block);
-        status = block ? self->base.ops->memory_alloc(&self->base, ACS_MEMORY_DEVICE, bytes, &block->memory)
-                       : ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for a library call");
-    }
-    if (status != ACS_OK) {
-        acs_lock_acquire(&self->scratches->lock);
-        self->scratches->used--;
-        acs_lock_release(&self->scratches->lock);
-        free(block);
-        return status;
-    }
-    block->owner = self->scratches;
-    block->bytes = block->bytes ? block->bytes : bytes;
-    *taken = block;
-    return ACS_OK;
-}
-
-static acs_status scratch_give(acs_cuda *self, CUgraph graph, size_t bytes, void **memory)
-{
-    scratch *block = NULL;
-    CUuserObject object = NULL;
-    ACS_TRY(scratch_take(self, bytes, &block));
-    *memory = block->memory;
-    CUresult result =
-        self->cu.cuUserObjectCreate(&object, block, scratch_returned, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
-    if (result != CUDA_SUCCESS) {
-        scratch_returned(block);
-    } else {
-        result = self->cu.cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
-        if (result != CUDA_SUCCESS)
-            (void)self->cu.cuUserObjectRelease(object, 1); /* gives the block back */
+    capture_view v;
+    size_t count = 0;
+    ACS_TRY(expect(self, stream, id, &v));
+    CUresult result = self->cu.cuGraphNodeGetDependentNodes(node, NULL, NULL, &count);
+    if (result == CUDA_SUCCESS) {
+        CUgraphNode *lists = calloc(2 * count + 1, sizeof *lists);
+        CUgraphEdgeData *data = calloc(count + 1, sizeof *data);
+        result = lists && data ? remove_edges(self, v.graph, node, to, lists, data, count, programmatic)
+                               : CUDA_ERROR_OUT_OF_MEMORY;
+        free(lists);
+        free(data);
     }
     if (result == CUDA_SUCCESS)
         return ACS_OK;
-    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
-                    "the graph cannot keep scratch memory: %s", acs_cuda_text((int)result));
+    *programmatic = false;
+    return acs_cuda_note(self, result) ? stream_failed(self, stream, result) : ACS_NOT_READY;
+}
+
+static acs_status capture_detach(acs_backend *backend, void *stream, uint64_t id, void *node, const acs_nodes *to,
+                                 bool *programmatic)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    *programmatic = false;
+    ACS_TRY(enter(self, &scope));
+    acs_status status = detach_node(self, stream, id, (CUgraphNode)node, to, programmatic);
+    acs_cuda_scope_leave(self, &scope);
+    return status;
 }
 
 static acs_status capture_scratch(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory)
@@ -360,7 +340,7 @@ static acs_status capture_scratch(acs_backend *backend, void *stream, uint64_t i
     ACS_TRY(enter(self, &scope));
     acs_status status = expect(self, stream, id, &v);
     if (status == ACS_OK)
-        status = scratch_give(self, v.graph, bytes, memory);
+        status = acs_cuda_scratch_give(self, v.graph, bytes, memory);
     acs_cuda_scope_leave(self, &scope);
     return status;
 }
@@ -494,5 +474,7 @@ const acs_capture_ops acs_cuda_capture = {
     .implied = capture_implied,
     .upstream = capture_upstream,
     .link = capture_link,
+    .may_trigger = capture_may_trigger,
+    .detach = capture_detach,
     .scratch = capture_scratch,
 };

@@ -200,8 +200,11 @@ acs_status acs_cuda_driver_load(acs_cuda_driver *cu)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "cuda: the driver has no %s; a driver for CUDA 12 is needed", #name);
 #define LOAD_OPTIONAL(name, version, asked) (void)load_function(#name, asked, &cu->name);
     ACS_CUDA_DRIVER_NEEDED(LOAD_NEEDED)
+#define LOAD_NEWER(field, name, version, asked) (void)load_function(#name, asked, &cu->field);
     ACS_CUDA_DRIVER_OPTIONAL(LOAD_OPTIONAL)
+    ACS_CUDA_DRIVER_NEWER(LOAD_NEWER)
 #undef LOAD_NEEDED
 #undef LOAD_OPTIONAL
+#undef LOAD_NEWER
     return ACS_OK;
 }

@@ -82,6 +82,8 @@ typedef struct acs_cuda acs_cuda;
     X(cuGraphKernelNodeSetAttribute, 11000, 12000)                                                                     \
     X(cuGraphKernelNodeGetAttribute, 11000, 12000)                                                                     \
     X(cuGraphAddDependencies, 12030, 12030)                                                                            \
+    X(cuGraphRemoveDependencies, 12030, 12030)                                                                         \
+    X(cuGraphNodeGetDependentNodes, 12030, 12030)                                                                      \
     X(cuGraphInstantiateWithFlags, 11040, 12000)                                                                       \
     X(cuGraphNodeSetEnabled, 11060, 11060)                                                                             \
     X(cuGraphExecKernelNodeSetParams, 12000, 12000)                                                                    \
@@ -101,11 +103,17 @@ typedef struct acs_cuda acs_cuda;
     X(cuCtxEnablePeerAccess, 4000, 12000)                                                                              \
     X(cuDeviceGetUuid, 11040, 12000)                                                                                   \
     X(cuDeviceGetName, 2000, 12000)
+/* Newer signatures of needed functions, under names of their own: field, name, version, CUDA version to ask for. */
+#define ACS_CUDA_DRIVER_NEWER(X)                                                                                       \
+    X(node_dependencies, cuGraphNodeGetDependencies, 12030, 12030)
 
 typedef struct acs_cuda_driver {
 #define ACS_CUDA_DRIVER_FIELD(name, version, asked) PFN_##name##_v##version name;
     ACS_CUDA_DRIVER_NEEDED(ACS_CUDA_DRIVER_FIELD)
     ACS_CUDA_DRIVER_OPTIONAL(ACS_CUDA_DRIVER_FIELD)
+#undef ACS_CUDA_DRIVER_FIELD
+#define ACS_CUDA_DRIVER_FIELD(field, name, version, asked) PFN_##name##_v##version field;
+    ACS_CUDA_DRIVER_NEWER(ACS_CUDA_DRIVER_FIELD)
 #undef ACS_CUDA_DRIVER_FIELD
 } acs_cuda_driver;
 

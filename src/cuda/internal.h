@@ -33,7 +33,7 @@ typedef struct acs_cuda_limits {
     int grid[3], block[3];
     int block_threads;
     int shared_bytes; /* per block, with the opt-in above 48 KiB */
-    int cooperative, clusters;
+    int cooperative, clusters, capability; /* capability: the major number of the compute capability */
     int sms, sm_threads;
     int priority_low, priority_high; /* priority_high is the smaller number */
 } acs_cuda_limits;
@@ -217,5 +217,7 @@ extern const acs_capture_ops acs_cuda_capture;
 acs_status acs_cuda_scratches_init(acs_cuda *self);
 /* Memory that a graph may still use is not freed, nor is the record of it. */
 void acs_cuda_scratches_fini(acs_cuda *self);
+/* Memory that stays as long as the graph and what is instantiated from it. */
+acs_status acs_cuda_scratch_give(acs_cuda *self, CUgraph graph, size_t bytes, void **memory);
 
 #endif

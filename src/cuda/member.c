@@ -45,6 +45,7 @@ static acs_status open_limits(acs_cuda *self)
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &self->limits.shared_bytes},
         {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &self->limits.cooperative},
         {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &self->limits.clusters},
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &self->limits.capability},
         {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &self->limits.sms},
         {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, &self->limits.sm_threads},
     };

@@ -69,10 +69,25 @@ typedef struct acs_capture_ops {
                       const acs_nodes *behind, acs_nodes *ends);
     /* Remove from `nodes` those that the nodes of `by` run behind, as far as a short look at the graph tells. */
     void (*implied)(acs_backend *backend, const acs_nodes *by, acs_nodes *nodes);
-    /* The nodes that one of the graph's nodes depends on. ACS_ERR_UNSUPPORTED: its edges have data. */
+    /*
+     * The nodes that one of the graph's nodes depends on. ACS_ERR_UNSUPPORTED: its edges have data, and the driver cannot
+     * read them.
+     */
     acs_status (*upstream)(acs_backend *backend, void *node, acs_nodes *behind);
-    /* Add edges to the graph: to->list[i] depends on from->list[i]. No edge is in it yet. */
-    acs_status (*link)(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to);
+    /*
+     * Add edges to the graph: to->list[i] depends on from->list[i]. No edge is in it yet. programmatic[i]: the edge is one
+     * between kernels, by which the later may begin once the earlier has triggered; NULL: no edge is.
+     */
+    acs_status (*link)(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
+                       const bool *programmatic);
+    /* Whether programmatic edges may lead from the node, and detach can read and remove them. */
+    bool (*may_trigger)(acs_backend *backend, void *node);
+    /*
+     * Remove the edges that lead from a node to those of `to`. *programmatic: all of them were programmatic, triggered by
+     * the node's kernel. ACS_NOT_READY: CUDA removes no edges of this graph, since it has memory nodes; they are as before.
+     */
+    acs_status (*detach)(acs_backend *backend, void *stream, uint64_t id, void *node, const acs_nodes *to,
+                         bool *programmatic);
     /* Device memory that lives as long as the graph and what is instantiated from it. */
     acs_status (*scratch)(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory);
 } acs_capture_ops;

@@ -49,6 +49,7 @@ typedef struct twin_kernel_spec {
     int block_threads;           /* 0: as many as the device takes */
     int static_shared;
     int resident;                /* most blocks of a cooperative launch; 0: any number */
+    bool never_waits;            /* for what programmatic edges lead from: it has no cudaGridDependencySynchronize */
     /* The bytes of one launch, as many as fit into `out`; NULL: not checked. */
     size_t (*touches)(void *const *args, twin_range *out, size_t capacity);
 } twin_kernel_spec;
@@ -106,7 +107,7 @@ bool twin_lost(void);
 /* Errors of the runtime itself, and a driver without this function. */
 void twin_device_error(cudaError_t error);
 void twin_without(const char *function);
-/* Devices with neither clusters nor cooperative launches. */
+/* Devices of compute capability 8 with neither clusters nor cooperative launches. */
 void twin_plain_devices(void);
 /* On this thread no call fails by rate, nor counts as work: the program's own calls. */
 void twin_spare_thread(bool spare);
@@ -132,6 +133,9 @@ uint32_t twin_events_made(void);
 /* The nodes of a graph, and its edges as pairs of their numbers, in the order in which they were added; how many edges. */
 size_t twin_graph_nodes(CUgraph graph);
 size_t twin_graph_edges(CUgraph graph, uint32_t (*edges)[2], size_t capacity);
+/* How many of its edges are programmatic, and whether the one between these nodes is. */
+size_t twin_graph_programmatic(CUgraph graph);
+bool twin_edge_programmatic(CUgraph graph, uint32_t from, uint32_t to);
 /* How many user objects were made and not destroyed. */
 uint32_t twin_user_objects(void);
 CUcontext twin_context(int device);   /* the primary context */

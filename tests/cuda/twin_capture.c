@@ -35,9 +35,11 @@ bool twin_nodes_check_locked(const twin_graph *graph, const CUgraphNode *nodes, 
     return true;
 }
 
+/* All edges full. */
 static twin_nodes nodes_copy(const void *list, size_t count)
 {
-    twin_nodes copy = {twin_memory((count + 1) * sizeof *copy.list), count};
+    twin_nodes copy = {twin_memory((count + 1) * sizeof *copy.list), count,
+                       twin_memory((count + 1) * sizeof *copy.programmatic)};
     if (count)
         memcpy(copy.list, list, count * sizeof *copy.list);
     return copy;
@@ -49,6 +51,11 @@ uintptr_t twin_node_add_locked(twin_graph *graph, twin_op *op, const void *behin
     node->op = op;
     op->node = node->base.handle;
     op->behind = nodes_copy(behind, count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number;
+        op->behind.programmatic[i] =
+            op->programmatic && node_find(graph, op->behind.list[i], &number)->kind == OP_LAUNCH;
+    }
     *(graph->last ? &graph->last->next : &graph->nodes) = op;
     graph->last = op;
     graph->count++;
@@ -78,7 +85,11 @@ static const twin_op *node_anywhere(uintptr_t handle)
     return found;
 }
 
-TWIN_DEFINE(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *upstream, size_t *count), (node, upstream, count))
+static const CUgraphEdgeData g_programmatic = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                               .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+
+/* Edges with data cannot be read without it. */
+static CUresult dependencies(CUgraphNode node, CUgraphNode *upstream, CUgraphEdgeData *data, size_t *count)
 {
     const twin_op *op = node_anywhere((uintptr_t)node);
     if (!op) {
@@ -89,9 +100,62 @@ TWIN_DEFINE(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *upstream
         twin_breach_locked("room for %zu nodes, there are %zu", *count, op->behind.count);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    if (upstream && op->behind.count)
-        memcpy(upstream, op->behind.list, op->behind.count * sizeof *upstream);
+    for (size_t i = 0; upstream && i < op->behind.count; i++) {
+        if (op->behind.programmatic[i] && !data)
+            return CUDA_ERROR_LOSSY_QUERY;
+        upstream[i] = (CUgraphNode)op->behind.list[i];
+        if (data)
+            data[i] = op->behind.programmatic[i] ? g_programmatic : (CUgraphEdgeData){0};
+    }
     *count = op->behind.count;
+    return CUDA_SUCCESS;
+}
+
+TWIN_DEFINE(cuGraphNodeGetDependencies, (CUgraphNode node, CUgraphNode *upstream, size_t *count), (node, upstream, count))
+{
+    return dependencies(node, upstream, NULL, count);
+}
+
+CUresult twin_node_dependencies(CUgraphNode node, CUgraphNode *upstream, CUgraphEdgeData *data, size_t *count)
+{
+    CUresult result = twin_enter("cuGraphNodeGetDependencies");
+    if (result == CUDA_SUCCESS)
+        result = dependencies(node, upstream, data, count);
+    twin_leave();
+    return result;
+}
+
+/* The graph, or the capture, that the node is of. */
+static const twin_graph *graph_of(uintptr_t handle)
+{
+    uint32_t number;
+    for (uint32_t i = 0; i < g_twin.object_count; i++)
+        if (g_twin.objects[i]->kind == TWIN_GRAPH && g_twin.objects[i]->alive &&
+            node_find((const twin_graph *)g_twin.objects[i], handle, &number))
+            return (const twin_graph *)g_twin.objects[i];
+    return NULL;
+}
+
+TWIN_DEFINE(cuGraphNodeGetDependentNodes, (CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *data, size_t *count),
+            (node, nodes, data, count))
+{
+    const twin_graph *graph = graph_of((uintptr_t)node);
+    size_t found = 0;
+    if (!graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (const twin_op *op = graph->nodes; op; op = op->next)
+        for (size_t i = 0; i < op->behind.count; i++) {
+            if (op->behind.list[i] != (uintptr_t)node)
+                continue;
+            if (nodes && (found == *count || !data))
+                return CUDA_ERROR_INVALID_VALUE;
+            if (nodes) {
+                nodes[found] = (CUgraphNode)op->node;
+                data[found] = op->behind.programmatic[i] ? g_programmatic : (CUgraphEdgeData){0};
+            }
+            found++;
+        }
+    *count = found;
     return CUDA_SUCCESS;
 }
 
@@ -117,14 +181,34 @@ static bool makes_cycle(const twin_graph *graph, CUgraphNode from, CUgraphNode t
     return cycle;
 }
 
-static bool add_edge_locked(twin_graph *graph, CUgraphNode from, CUgraphNode to)
+static twin_op *op_of(twin_graph *graph, CUgraphNode node)
+{
+    twin_op *op = graph->nodes;
+    while (op && op->node != (uintptr_t)node)
+        op = op->next;
+    return op;
+}
+
+/* NULL: a full edge. False after a breach. */
+static bool data_ok(twin_graph *graph, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
+{
+    static const CUgraphEdgeData full;
+    if (!data || memcmp(data, &full, sizeof full) == 0)
+        return true;
+    const bool kernels = op_of(graph, from)->kind == OP_LAUNCH && op_of(graph, to)->kind == OP_LAUNCH;
+    if (kernels && memcmp(data, &g_programmatic, sizeof g_programmatic) == 0)
+        return true;
+    twin_breach_locked("an edge of type %u from port %u%s", data->type, data->from_port,
+                       kernels ? "" : ", not between kernels");
+    return false;
+}
+
+static bool add_edge_locked(twin_graph *graph, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
 {
     const CUgraphNode both[] = {from, to};
-    if (!twin_nodes_check_locked(graph, both, 2))
+    if (!twin_nodes_check_locked(graph, both, 2) || !data_ok(graph, from, to, data))
         return false;
-    twin_op *op = graph->nodes;
-    while (op->node != (uintptr_t)to)
-        op = op->next;
+    twin_op *op = op_of(graph, to);
     for (size_t i = 0; i < op->behind.count; i++)
         if (op->behind.list[i] == (uintptr_t)from) {
             twin_breach_locked("the edge is in graph %u already", graph->base.number);
@@ -136,8 +220,11 @@ static bool add_edge_locked(twin_graph *graph, CUgraphNode from, CUgraphNode to)
     }
     twin_nodes before = op->behind;
     op->behind = nodes_copy(before.list, before.count); /* has room for one more */
+    memcpy(op->behind.programmatic, before.programmatic, before.count * sizeof *before.programmatic);
+    op->behind.programmatic[op->behind.count] = data && data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
     op->behind.list[op->behind.count++] = (uintptr_t)from;
     free(before.list);
+    free(before.programmatic);
     return true;
 }
 
@@ -146,10 +233,41 @@ TWIN_DEFINE(cuGraphAddDependencies,
             (handle, from, to, data, count))
 {
     twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
-    if (!graph || data)
+    if (!graph)
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
-        if (!add_edge_locked(graph, from[i], to[i]))
+        if (!add_edge_locked(graph, from[i], to[i], data ? &data[i] : NULL))
+            return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+/* An edge is named with its data. */
+static bool remove_edge_locked(twin_graph *graph, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
+{
+    twin_op *op = op_of(graph, to);
+    for (size_t i = 0; op && i < op->behind.count; i++) {
+        const bool programmatic = data && data->type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        if (op->behind.list[i] != (uintptr_t)from || op->behind.programmatic[i] != programmatic)
+            continue;
+        op->behind.count--;
+        memmove(op->behind.list + i, op->behind.list + i + 1, (op->behind.count - i) * sizeof *op->behind.list);
+        memmove(op->behind.programmatic + i, op->behind.programmatic + i + 1,
+                (op->behind.count - i) * sizeof *op->behind.programmatic);
+        return true;
+    }
+    twin_breach_locked("the edge is not in graph %u", graph->base.number);
+    return false;
+}
+
+TWIN_DEFINE(cuGraphRemoveDependencies,
+            (CUgraph handle, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *data, size_t count),
+            (handle, from, to, data, count))
+{
+    twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    if (!graph)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        if (!remove_edge_locked(graph, from[i], to[i], data ? &data[i] : NULL))
             return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
@@ -251,6 +369,7 @@ TWIN_DEFINE(cuStreamUpdateCaptureDependencies, (CUstream handle, CUgraphNode *no
     twin_nodes before = stream->ends;
     stream->ends = nodes_copy(nodes, count); /* first: the new set may be the stream's own */
     free(before.list);
+    free(before.programmatic);
     return CUDA_SUCCESS;
 }
 
@@ -258,7 +377,8 @@ void twin_capture_end_locked(twin_stream *stream)
 {
     stream->capture = CU_STREAM_CAPTURE_STATUS_NONE;
     free(stream->ends.list);
-    stream->ends = (twin_nodes){NULL, 0};
+    free(stream->ends.programmatic);
+    stream->ends = (twin_nodes){0};
 }
 
 /* -------------------------------------------------------------------------------------------------------- user objects */
@@ -362,6 +482,32 @@ size_t twin_graph_edges(CUgraph handle, uint32_t (*edges)[2], size_t capacity)
             }
     pthread_mutex_unlock(&g_twin.lock);
     return count;
+}
+
+size_t twin_graph_programmatic(CUgraph handle)
+{
+    pthread_mutex_lock(&g_twin.lock);
+    const twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    size_t count = 0;
+    for (const twin_op *node = graph ? graph->nodes : NULL; node; node = node->next)
+        for (size_t i = 0; i < node->behind.count; i++)
+            count += node->behind.programmatic[i];
+    pthread_mutex_unlock(&g_twin.lock);
+    return count;
+}
+
+bool twin_edge_programmatic(CUgraph handle, uint32_t from, uint32_t to)
+{
+    pthread_mutex_lock(&g_twin.lock);
+    const twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
+    bool found = false;
+    uint32_t down = 0, up;
+    for (const twin_op *node = graph ? graph->nodes : NULL; node; node = node->next, down++)
+        for (size_t i = 0; down == to && i < node->behind.count; i++)
+            if (node_find(graph, node->behind.list[i], &up) && up == from)
+                found |= node->behind.programmatic[i];
+    pthread_mutex_unlock(&g_twin.lock);
+    return found;
 }
 
 uint32_t twin_user_objects(void)

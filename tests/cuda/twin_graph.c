@@ -84,6 +84,7 @@ static twin_op *nodes_copy(const twin_op *from)
         op->args = from->args ? twin_args_copy(&from->kernel->spec, from->args) : NULL;
         op->ranges = copy_of(from->ranges, from->range_count * sizeof *from->ranges);
         op->behind.list = copy_of(from->behind.list, from->behind.count * sizeof *from->behind.list);
+        op->behind.programmatic = copy_of(from->behind.programmatic, from->behind.count * sizeof *from->behind.programmatic);
         op->waits = NULL;
         op->wait_count = 0;
         op->launched = NULL;
@@ -157,7 +158,7 @@ TWIN_DEFINE(cuGraphExecKernelNodeSetParams,
     old->behind = before.behind;
     old->updatable = before.updatable;
     old->off = before.off;
-    before.behind = (twin_nodes){NULL, 0};
+    before.behind = (twin_nodes){0};
     *op = before; /* its memory goes with the old contents */
     twin_op_free(op);
     return CUDA_SUCCESS;

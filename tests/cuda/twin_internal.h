@@ -48,6 +48,7 @@ typedef struct twin_node {
 typedef struct twin_nodes {
     uintptr_t *list;
     size_t count;
+    bool *programmatic; /* of a node's dependencies: whether the edge is */
 } twin_nodes;
 
 typedef struct twin_kernel_object {
@@ -94,6 +95,7 @@ typedef struct twin_op {
     uintptr_t node;          /* handle, where it is a graph's */
     twin_nodes behind;       /* the nodes that it depends on */
     bool updatable, off;     /* the device may change it; it is switched off */
+    bool programmatic;       /* launched with programmatic stream serialization */
     uint32_t grid[3], block[3], shared;
     struct twin_op *launched; /* of a graph's launch: what its nodes were then */
     struct twin_run_state *run; /* and how far they are, once it has begun; private to twin_queue.c */
@@ -283,7 +285,7 @@ CUresult twin_stream_ask_locked(CUstream handle, twin_stream **stream);
 /* twin_capture.c */
 /* Whether all are nodes of the graph, and none is named twice; false after a breach. */
 bool twin_nodes_check_locked(const twin_graph *graph, const CUgraphNode *nodes, size_t count);
-/* The op becomes a node of the graph, behind these. */
+/* The op becomes a node of the graph, behind these; the edges of a kernel from kernels may be programmatic. */
 uintptr_t twin_node_add_locked(twin_graph *graph, twin_op *op, const void *behind, size_t count);
 void twin_capture_end_locked(twin_stream *stream);
 /* Another holder of what the first one holds, and the end of one. */
@@ -365,6 +367,8 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuGraphCreate, 10000)                                                                                            \
     X(cuGraphGetNodes, 10000)                                                                                          \
     X(cuGraphAddDependencies, 12030)                                                                                   \
+    X(cuGraphRemoveDependencies, 12030)                                                                                \
+    X(cuGraphNodeGetDependentNodes, 12030)                                                                             \
     X(cuGraphNodeGetType, 10000)                                                                                       \
     X(cuGraphKernelNodeGetParams, 12000)                                                                               \
     X(cuGraphMemsetNodeGetParams, 10000)                                                                               \
@@ -392,6 +396,8 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
 #define DECLARE(name, version) extern __typeof__(*(PFN_##name##_v##version)0) twin_##name;
 TWIN_TABLE(DECLARE)
 #undef DECLARE
+/* Newer signatures of functions of the table, for programs that ask for that version. */
+extern __typeof__(*(PFN_cuGraphNodeGetDependencies_v12030)0) twin_node_dependencies;
 
 /*
  * A driver function: locks, answers failures that were asked for, then calls name_locked. `name` stands in the row's own

@@ -197,6 +197,8 @@ static CUresult attributes_check(const CUlaunchConfig *c, const twin_function_ob
             if (g_twin.plain)
                 twin_breach_locked("a cooperative launch on a device without");
             result = full ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+        } else if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            continue;
         } else if (a->id != CU_LAUNCH_ATTRIBUTE_PRIORITY || a->value.priority < -5 || a->value.priority > 0) {
             twin_breach_locked("attribute %d, or its value, is not known here", (int)a->id);
             result = CUDA_ERROR_INVALID_VALUE;
@@ -311,6 +313,9 @@ CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction handle, 
     op->block[1] = config->blockDimY;
     op->block[2] = config->blockDimZ;
     op->shared = config->sharedMemBytes;
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        op->programmatic |= config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+                            config->attrs[i].value.programmaticStreamSerializationAllowed;
     if (!node && !twin_touches_ok_locked(op, function->base.device)) {
         twin_op_free(op);
         return CUDA_ERROR_ILLEGAL_ADDRESS; /* sooner than on a GPU, where the kernel faults */

@@ -12,10 +12,19 @@
 
 enum { LATE_MOST = 3 /* looks in a row that may hide a completion */ };
 
-/* A graph's nodes while it runs; handles rise in the order in which nodes were added, and edges lead back. */
+/*
+ * A graph's nodes while it runs; handles rise in the order in which nodes were added. A kernel begins when those before it
+ * have run, or have begun where the edge is programmatic: its blocks may trigger at once. Its work is done in one step,
+ * when it has begun and, unless it never waits, what programmatic edges lead from has run.
+ */
 typedef struct twin_run_state {
     const twin_op **nodes, **live; /* as they were launched; as the device has them now */
-    uint32_t *pending, *ready, *followers, *first, count, ready_count;
+    uint32_t *pending;  /* edges because of which it may not begin */
+    uint32_t *awaited;  /* programmatic edges because of which it may not go on once it has begun */
+    bool *begun;
+    uint32_t *followers, *first; /* the edges to each node's followers */
+    bool *programmatic;          /* of each of them */
+    uint32_t *ready, count, ready_count;
 } twin_run_state;
 
 static void run_free(twin_run_state *run)
@@ -24,6 +33,7 @@ static void run_free(twin_run_state *run)
         return;
     free(run->nodes);
     free(run->pending);
+    free(run->begun);
     free(run);
 }
 
@@ -36,6 +46,7 @@ void twin_op_free(twin_op *op)
     free(op->staged);
     free(op->ranges);
     free(op->behind.list);
+    free(op->behind.programmatic);
     free(op);
 }
 
@@ -119,6 +130,43 @@ static uint32_t index_of(const twin_run_state *run, uintptr_t handle)
     return low;
 }
 
+/* The node has begun: it may run, and so may those begin to which its programmatic edges lead. */
+static void begin_node(twin_run_state *run, uint32_t at)
+{
+    run->begun[at] = true;
+    if (run->awaited[at] == 0)
+        run->ready[run->ready_count++] = at;
+    for (uint32_t f = run->first[at]; f < run->first[at + 1]; f++)
+        if (run->programmatic[f] && --run->pending[run->followers[f]] == 0)
+            begin_node(run, run->followers[f]);
+}
+
+static void node_has_run(twin_run_state *run, uint32_t at)
+{
+    for (uint32_t f = run->first[at]; f < run->first[at + 1]; f++) {
+        const uint32_t to = run->followers[f];
+        if (!run->programmatic[f]) {
+            if (--run->pending[to] == 0)
+                begin_node(run, to);
+        } else if (run->awaited[to] && --run->awaited[to] == 0 && run->begun[to]) {
+            run->ready[run->ready_count++] = to;
+        }
+    }
+}
+
+static void add_followers(twin_run_state *run)
+{
+    for (uint32_t i = run->count; i-- > 0;) {
+        const twin_op *node = run->nodes[i];
+        for (size_t e = 0; e < node->behind.count; e++) {
+            const uint32_t of = index_of(run, node->behind.list[e]), at = run->first[of] + run->pending[of]++;
+            run->followers[at] = i;
+            run->programmatic[at] = node->behind.programmatic[e];
+            run->awaited[i] += node->behind.programmatic[e] && !node->kernel->spec.never_waits;
+        }
+    }
+}
+
 static void run_prepare(twin_run_state *run, const twin_op *launch)
 {
     uint32_t edges = 0, i = 0;
@@ -126,10 +174,13 @@ static void run_prepare(twin_run_state *run, const twin_op *launch)
         edges += (uint32_t)node->behind.count;
     run->nodes = twin_memory((2 * (size_t)run->count + 1) * sizeof *run->nodes);
     run->live = run->nodes + run->count;
-    run->pending = twin_memory((3 * (size_t)run->count + 2 + edges) * sizeof *run->pending);
-    run->ready = run->pending + run->count;
+    run->pending = twin_memory((4 * (size_t)run->count + 2 + edges) * sizeof *run->pending);
+    run->awaited = run->pending + run->count;
+    run->ready = run->awaited + run->count;
     run->first = run->ready + run->count;
     run->followers = run->first + run->count + 1;
+    run->begun = twin_memory((size_t)run->count + edges + 1);
+    run->programmatic = run->begun + run->count;
     const twin_op *live = launch->exec->nodes;
     for (const twin_op *node = launch->launched; node; node = node->next, live = live->next) {
         run->nodes[i] = node;
@@ -140,16 +191,12 @@ static void run_prepare(twin_run_state *run, const twin_op *launch)
             run->first[index_of(run, run->nodes[i]->behind.list[e]) + 1]++;
     for (i = 0; i < run->count; i++)
         run->first[i + 1] += run->first[i];
-    for (i = run->count; i-- > 0;)
-        for (size_t e = 0; e < run->nodes[i]->behind.count; e++) {
-            uint32_t of = index_of(run, run->nodes[i]->behind.list[e]);
-            run->followers[run->first[of] + run->pending[of]++] = i;
-        }
-    for (i = 0; i < run->count; i++) {
+    add_followers(run);
+    for (i = 0; i < run->count; i++)
         run->pending[i] = (uint32_t)run->nodes[i]->behind.count;
-        if (run->pending[i] == 0)
-            run->ready[run->ready_count++] = i;
-    }
+    for (i = 0; i < run->count; i++)
+        if (run->nodes[i]->behind.count == 0)
+            begin_node(run, i);
 }
 
 /*
@@ -170,9 +217,7 @@ static bool run_nodes(twin_op *launch)
         run->ready[at] = run->ready[--run->ready_count];
         if (!node->off)
             perform(node);
-        for (uint32_t f = run->first[picked]; f < run->first[picked + 1]; f++)
-            if (--run->pending[run->followers[f]] == 0)
-                run->ready[run->ready_count++] = run->followers[f];
+        node_has_run(run, picked);
         pauses = node->kind == OP_LAUNCH && node->kernel->own && node->args && twin_random_locked(2);
     }
     launch->exec->in_flight -= !run->ready_count;

@@ -25,15 +25,24 @@ void *twin_entry(const char *function)
     return found;
 }
 
+/* The function of that version: of one function there are two. */
+static void *entry_of(const char *symbol, unsigned version)
+{
+    static __typeof__(twin_node_dependencies) *const newer = twin_node_dependencies;
+    void *found = twin_entry(symbol);
+    if (version >= 12030 && strcmp(symbol, "cuGraphNodeGetDependencies") == 0)
+        memcpy(&found, &newer, sizeof found);
+    return found;
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned version,
                                              unsigned long long flags, enum cudaDriverEntryPointQueryResult *found)
 {
-    (void)version;
     CUresult result = twin_enter("cudaGetDriverEntryPointByVersion");
     if (flags != cudaEnableLegacyStream)
         twin_breach_locked("flags %llu: a NULL stream must be the legacy stream", flags);
     bool missing = g_twin.missing && strcmp(symbol, g_twin.missing) == 0;
-    *function = result == CUDA_SUCCESS && !missing ? twin_entry(symbol) : NULL;
+    *function = result == CUDA_SUCCESS && !missing ? entry_of(symbol, version) : NULL;
     *found = *function ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
     twin_leave();
     return (cudaError_t)result;

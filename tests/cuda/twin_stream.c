@@ -189,7 +189,7 @@ TWIN_DEFINE(cuStreamBeginCapture, (CUstream handle, CUstreamCaptureMode mode), (
     stream->capture_thread = twin_self_locked()->number;
     stream->captured = twin_object_new_locked(TWIN_GRAPH, -1, sizeof *stream->captured);
     stream->capture_id = ++g_twin.capture_ids;
-    stream->ends = (twin_nodes){twin_memory(sizeof *stream->ends.list), 0};
+    stream->ends = (twin_nodes){twin_memory(sizeof *stream->ends.list), 0, NULL};
     g_twin.captures++;
     return CUDA_SUCCESS;
 }

@@ -154,6 +154,199 @@ void an_op_may_fork_and_join()
     CHECK_STATUS(acs_close(context), ACS_OK);
 }
 
+/* ---------------------------------------------------------------------------------------- kernels that begin early */
+
+/* As mix_kernel, but the kernels behind it may begin at once. Whether it waits for those before it is the test's choice. */
+__global__ void early_kernel(uint32_t *dst, const uint32_t *src, uint32_t words, uint32_t salt, uint32_t delay_ns,
+                             bool waits)
+{
+#if __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+    if (waits)
+        cudaGridDependencySynchronize();
+#endif
+    delay(delay_ns);
+    for (uint32_t i = threadIdx.x; i < words; i += blockDim.x)
+        dst[i] = mix_word(dst[i], src ? src[i] : 0, salt);
+}
+
+/* How a kernel is launched, and the earlier ones that may not have ended yet, as the stream's own capture would have it. */
+struct early_op {
+    op what;
+    uint32_t ns;
+    bool early, waits;
+    std::vector<bool> behind, left; /* when it begins; when it has ended */
+};
+
+void launch_early(cudaStream_t stream, uint32_t *memory, const early_op &o)
+{
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(64);
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = o.early;
+    const uint32_t *from = o.what.reads ? memory + o.what.from : nullptr;
+    CHECK_CUDA(cudaLaunchKernelEx(&config, early_kernel, memory + o.what.to, from, o.what.words, o.what.salt, o.ns,
+                                  o.waits));
+}
+
+bool overlap(uint32_t a, uint32_t a_words, uint32_t b, uint32_t b_words)
+{
+    return a < b + b_words && b < a + a_words;
+}
+
+bool conflict(const op &a, const op &b)
+{
+    return overlap(a.to, a.words, b.to, b.words) || (a.reads && overlap(a.from, a.words, b.to, b.words)) ||
+           (b.reads && overlap(b.from, b.words, a.to, a.words));
+}
+
+op random_op(std::mt19937 &random, uint32_t salt, uint32_t words)
+{
+    op o;
+    o.words = 1 + random() % 8;
+    o.to = random() % (words - o.words);
+    o.from = random() % (words - o.words);
+    o.reads = random() % 2 && !overlap(o.from, o.words, o.to, o.words);
+    o.salt = salt;
+    return o;
+}
+
+/* False: the stream's own capture would not order the op behind all that it conflicts with. */
+bool choose_early(std::vector<early_op> &program, std::mt19937 &random, uint32_t words)
+{
+    const size_t at = program.size();
+    early_op o;
+    o.what = random_op(random, (uint32_t)at, words);
+    o.ns = random() % 8 ? 0 : 10000;
+    o.early = at && random() % 4;
+    o.waits = !o.early || random() % 3;
+    const std::vector<bool> left = at ? program[at - 1].left : std::vector<bool>();
+    o.behind = o.early ? program[at - 1].behind : left;
+    o.behind.resize(at + 1);
+    if (o.early)
+        o.behind[at - 1] = true;
+    o.left = o.waits ? left : o.behind;
+    o.left.resize(at + 1);
+    const std::vector<bool> touching = o.early && o.waits ? left : o.behind;
+    for (size_t i = 0; i < at && i < touching.size(); i++)
+        if (touching[i] && conflict(o.what, program[i].what))
+            return false;
+    program.push_back(o);
+    return true;
+}
+
+/* Compare the words with those of serial execution. */
+void compare_serial(const char *how, const std::vector<early_op> &program, const device_buffer<uint32_t> &words,
+                    int launches)
+{
+    std::vector<uint32_t> expected(words.count);
+    for (int i = 0; i < launches; i++)
+        for (const early_op &o : program)
+            for (uint32_t w = 0; w < o.what.words; w++)
+                expected[o.what.to + w] =
+                    mix_word(expected[o.what.to + w], o.what.reads ? expected[o.what.from + w] : 0, o.what.salt);
+    const std::vector<uint32_t> is = words.read();
+    uint32_t wrong = 0;
+    for (size_t w = 0; w < words.count; w++)
+        wrong += is[w] != expected[w];
+    if (wrong)
+        fprintf(stderr, "%s: %u words are wrong\n", how, wrong);
+    CHECK_EQ(wrong, 0);
+}
+
+/* The control: the same program captured by the stream alone. */
+void run_stream_capture(const std::vector<early_op> &program, uint32_t words, int launches)
+{
+    device_buffer<uint32_t> memory(words);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (const early_op &o : program)
+        launch_early(stream, memory.data, o);
+    CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
+    CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < launches; i++)
+        CHECK_CUDA(cudaGraphLaunch(exec, stream));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    compare_serial("captured by the stream alone", program, memory, launches);
+}
+
+acs_graph_report run_graph(const std::vector<early_op> &program, uint32_t words, uint32_t chains, int launches)
+{
+    device_buffer<uint32_t> memory(words);
+    acs_context *context = check_open_default();
+    acs_graph_report report;
+    {
+        recording r(context);
+        for (const early_op &o : program) {
+            acs_segment segments[2];
+            const uint32_t *from = o.what.reads ? memory.data + o.what.from : nullptr;
+            launch_early(r.stream, memory.data, o);
+            const acs_uses uses = touches(segments, memory.data + o.what.to, from, o.what.words);
+            CHECK(acs_graph_op(r.graph, r.stream, uses, nullptr) != 0);
+        }
+        report = r.end(chains);
+        r.run(launches);
+    }
+    CHECK_STATUS(acs_close(context), ACS_OK);
+    compare_serial("as a graph by footprints", program, memory, launches);
+    return report;
+}
+
+void random_programs_of_early_kernels_leave_the_bytes_of_serial_execution()
+{
+    enum { WORDS = 96, LAUNCHES = 3, TRIES = 30 };
+    const uint32_t chains[] = {0, 1, 2, 5, 16, ACS_GRAPH_CHAINS_ANY};
+    uint64_t edges = 0, programmatic = 0;
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        std::mt19937 random(seed);
+        std::vector<early_op> program;
+        const size_t wanted = 20 + random() % 200;
+        for (int tries = 0; program.size() < wanted && tries < TRIES;)
+            tries = choose_early(program, random, WORDS) ? 0 : tries + 1;
+        run_stream_capture(program, WORDS, LAUNCHES);
+        const acs_graph_report report = run_graph(program, WORDS, chains[seed % 6], LAUNCHES);
+        edges += report.edges;
+        programmatic += report.programmatic;
+    }
+    printf("    %llu of %llu edges are programmatic\n", (unsigned long long)programmatic, (unsigned long long)edges);
+}
+
+/* A driver before CUDA 12.3 has no edges with data, and a device before Hopper no kernels that begin early. */
+bool has_early_kernels()
+{
+    int driver = 0, major = 0;
+    CHECK_CUDA(cudaDriverGetVersion(&driver));
+    CHECK_CUDA(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    return driver >= 12030 && major >= 9;
+}
+
+void a_chain_keeps_its_programmatic_edges()
+{
+    enum { WORDS = 16, OPS = 50 };
+    std::vector<early_op> program(OPS);
+    for (uint32_t i = 0; i < OPS; i++) {
+        program[i].what = {0, 0, WORDS - 1, i, false};
+        program[i].ns = i % 4 ? 0 : 10000;
+        program[i].early = i != 20;
+        program[i].waits = true;
+    }
+    const acs_graph_report report = run_graph(program, WORDS, 0, 2);
+    CHECK_EQ(report.edges, OPS - 1);
+    if (has_early_kernels())
+        CHECK_EQ(report.programmatic, OPS - 2);
+}
+
 /* -------------------------------------------------------------------------------------------------------------- loops */
 
 __global__ void count_down(uint32_t *counter, cudaGraphConditionalHandle handle)
@@ -268,6 +461,8 @@ int main(int argc, char **argv)
     const check_test tests[] = {
         CHECK_TEST(random_programs_leave_the_bytes_of_serial_execution),
         CHECK_TEST(an_op_may_fork_and_join),
+        CHECK_TEST(a_chain_keeps_its_programmatic_edges),
+        CHECK_TEST(random_programs_of_early_kernels_leave_the_bytes_of_serial_execution),
         CHECK_TEST(loops_come_where_their_bodies_footprints_say),
         CHECK_TEST(an_end_after_the_capture_is_refused),
     };

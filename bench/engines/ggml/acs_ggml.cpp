@@ -230,40 +230,6 @@ void * take(size_t size, size_t * actual) {
     return bytes;
 }
 
-/*
- * Make programmatic edges inside the op full ones, since ACS takes no edges with data. Libraries launch so, too: cuBLAS
- * lets a kernel overlap the one before it. The op's nodes are those behind which the stream stands, back to its cut.
- */
-void make_edges_full(cudaStream_t stream) {
-    cudaStreamCaptureStatus      status;
-    cudaGraph_t                  graph;
-    const cudaGraphNode_t *      ends;
-    size_t                       count = 0;
-    std::vector<cudaGraphNode_t> nodes, before;
-    std::vector<cudaGraphEdgeData> data;
-    CUDA_CHECK(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph, &ends, nullptr, &count));
-    nodes.assign(ends, ends + count);
-    for (size_t i = 0; i < nodes.size(); i++) {
-        CUDA_CHECK(cudaGraphNodeGetDependencies(nodes[i], nullptr, nullptr, &count));
-        before.resize(count);
-        data.resize(count);
-        if (!count) {
-            continue;
-        }
-        CUDA_CHECK(cudaGraphNodeGetDependencies(nodes[i], before.data(), data.data(), &count));
-        for (size_t k = 0; k < count; k++) {
-            if (data[k].type != cudaGraphDependencyTypeDefault || data[k].from_port || data[k].to_port) {
-                CUDA_CHECK(cudaGraphRemoveDependencies(graph, &before[k], &nodes[i], &data[k], 1));
-                CUDA_CHECK(cudaGraphAddDependencies(graph, &before[k], &nodes[i], nullptr, 1));
-                current->report.made_full++;
-            }
-            if (std::find(nodes.begin(), nodes.end(), before[k]) == nodes.end()) {
-                nodes.push_back(before[k]);
-            }
-        }
-    }
-}
-
 struct scratch_pool : ggml_cuda_pool {
     std::unique_ptr<ggml_cuda_pool> inner; /* ggml's */
     const ring *                    own = nullptr;
@@ -348,7 +314,7 @@ std::unique_ptr<ggml_cuda_pool> acs_ggml_pool(std::unique_ptr<ggml_cuda_pool> po
 }
 
 bool acs_ggml_allows_pdl() {
-    return acs_ggml().pdl && !current;
+    return acs_ggml().pdl;
 }
 
 cublasContext * acs_ggml_cublas(cublasContext * handle, void * workspace, size_t bytes) {
@@ -411,7 +377,6 @@ void acs_ggml_op(CUstream_st * stream, const ggml_cgraph * cgraph, int first, in
         uses.segments = current->op_uses.data();
         uses.count    = current->op_uses.size();
     }
-    make_edges_full(stream);
     const uint64_t number = acs_graph_op(current->graph, stream, uses, &sites[cgraph->nodes[first]->op]);
     if (!number) {
         fail("acs_graph_op");
@@ -442,6 +407,7 @@ void acs_ggml_end(CUstream_st * stream) {
     last.edges              = report.edges;
     last.levels             = report.levels;
     last.chains             = report.chains;
+    last.programmatic       = report.programmatic;
     last.wraps              = current->scratch->at / current->scratch->bytes;
     current.reset();
     if (status != ACS_OK) {

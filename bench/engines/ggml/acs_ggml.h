@@ -35,7 +35,7 @@ cublasContext * acs_ggml_cublas(cublasContext * handle, void * workspace, size_t
 
 struct acs_ggml_settings {
     bool     on         = false;     /**< next captures get their edges from ACS */
-    bool     pdl        = true;      /**< programmatic dependent launch; never used while a capture is ACS's */
+    bool     pdl        = true;      /**< programmatic dependent launch */
     bool     own_cublas = true;      /**< a cuBLAS workspace for each op; false: ops that use a handle follow each other */
     uint32_t chains     = 0;         /**< acs_graph_params.chains */
     size_t   scratch    = 1ull << 30; /**< bytes of scratch memory for captures, a ring; from the first capture on */
@@ -49,7 +49,7 @@ struct acs_ggml_report {
     uint64_t any       = 0; /**< ops without a footprint */
     uint64_t scratch   = 0; /**< bytes of scratch memory that were given out */
     uint64_t wraps     = 0; /**< times that the ring began again: later ops then wait for earlier ones */
-    uint64_t made_full = 0; /**< programmatic edges that were replaced by full ones */
+    uint64_t programmatic = 0; /**< programmatic edges between ops */
     uint64_t capture   = 0; /**< number of the capture in this thread, from 1; 0: there was none */
 };
 

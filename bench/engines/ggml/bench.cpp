@@ -40,9 +40,10 @@ const mode MODES[] = {
     { "graph_opt", false, true, true, true, 0, NOT_BY_HAND },
     { "hand", false, true, true, false, 0, JOINED },
     { "hand_free", false, true, true, false, 0, FREE },
-    { "acs", true, false, false, false, 0, NOT_BY_HAND },
-    { "acs_any", true, false, false, false, UINT32_MAX, NOT_BY_HAND },
-    { "acs_reuse", true, false, true, false, 0, NOT_BY_HAND },
+    { "acs", true, true, false, false, 0, NOT_BY_HAND },
+    { "acs_nopdl", true, false, false, false, 0, NOT_BY_HAND },
+    { "acs_any", true, true, false, false, UINT32_MAX, NOT_BY_HAND },
+    { "acs_reuse", true, true, true, false, 0, NOT_BY_HAND },
 };
 
 /* What one backend runs: a scene or a part of it. */
@@ -320,12 +321,12 @@ void print_table(const scene & s, const std::vector<measured> & all, const outco
     printf("\n%s: %s%s%s\n", s.name, s.what, result.finite ? "" : " (outputs are not finite)",
            result.same ? "" : " (graph_own differs from graph)");
     printf("  %-12s %10s %7s %6s %6s %6s %6s %5s %8s %8s %5s %5s  %s\n", "mode", "us", "ratio", "ops", "nodes", "edges",
-           "levels", "any", "mem MiB", "scr MiB", "wraps", "full", "outputs");
+           "levels", "any", "mem MiB", "scr MiB", "wraps", "early", "outputs");
     for (const measured & x : all) {
         const acs_ggml_report & r = x.report;
         printf("  %-12s %10.2f %7.3f %6d %6d %6d %6d %5d %8.1f %8.1f %5d %5d  %s\n", x.m->name, x.median, ratio(&all[0], &x),
                (int) r.ops, (int) r.nodes, (int) r.edges, (int) r.levels, (int) r.any, x.memory / 1048576.0,
-               r.scratch / 1048576.0, (int) r.wraps, (int) r.made_full, x.state.c_str());
+               r.scratch / 1048576.0, (int) r.wraps, (int) r.programmatic, x.state.c_str());
     }
 }
 
@@ -335,11 +336,11 @@ std::string json_of(const measured & x, double ratio) {
     snprintf(text, sizeof text,
              "    {\"mode\": \"%s\", \"us\": %.3f, \"min\": %.3f, \"max\": %.3f, \"ratio\": %.4f, "
              "\"ops\": %d, \"nodes\": %d, \"edges\": %d, \"levels\": %d, \"chains\": %d, \"any\": %d, "
-             "\"memory\": %zu, \"scratch\": %llu, \"wraps\": %d, \"made_full\": %d, \"outputs\": \"%s\"}",
+             "\"memory\": %zu, \"scratch\": %llu, \"wraps\": %d, \"programmatic\": %d, \"outputs\": \"%s\"}",
              x.m->name, x.median, *std::min_element(x.times.begin(), x.times.end()),
              *std::max_element(x.times.begin(), x.times.end()), ratio, (int) r.ops, (int) r.nodes, (int) r.edges,
              (int) r.levels, (int) r.chains, (int) r.any, x.memory, (unsigned long long) r.scratch, (int) r.wraps,
-             (int) r.made_full, x.state.c_str());
+             (int) r.programmatic, x.state.c_str());
     return text;
 }
 
