@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._arrays import READ, UPDATE, WRITE
-from ._inference import ArrayUse, KernelUses, touched
+from ._inference import ArrayUse, KernelUses
+from ._ranges import touched
 
 Range = tuple[int, int, int]  # first byte, number of bytes, access
 

@@ -15,7 +15,8 @@ from .. import _errors, _layout
 from .._arrays import UPDATE
 from .._context import Context
 from ._functions import TOUCHED, Range, address_of, condition, sends_work
-from ._inference import kernel_uses, touched
+from ._inference import kernel_uses
+from ._ranges import touched
 from ._recording import READS_ALL, Memory, Recording
 
 _LAUNCH_ARGUMENTS = 11
