@@ -21,6 +21,7 @@ from .._context import _number
 
 if TYPE_CHECKING:
     from ._hooks import Hooks
+    from ._regions import Region
 
 KNOWN_VERSIONS = ("1.19.0",)
 """Versions of Warp with which this was tried."""
@@ -65,6 +66,7 @@ def enable(*, chains: int = 0, rest_bytes: int = 1 << 30, check_version: bool = 
                                            _layout.ACS_ERR_UNSUPPORTED) from error
         _installed = Hooks()
     _installed.chains, _installed.rest_bytes, _installed.latest = chains, rest_bytes, {}
+    _installed.regions.rest_bytes = rest_bytes
     _installed.install()
     _enabled = True
 
@@ -83,6 +85,31 @@ def enabled() -> bool:
     return _enabled
 
 
+def out_of_order(device: Any = None) -> "Region":
+    """
+    With this: what is launched into the current stream of a CUDA device runs out of order, without a capture.
+
+        with acs.warp.out_of_order():
+            step()
+
+    Launches, copies and fills become ops, and those that do not depend on each other run side by side. All else that Warp does
+    with the device goes on in its order: the stream then waits for the ops before, and later ops wait for the stream. At the
+    end the stream waits for all ops; the call itself does not wait. ``device``: as for ``wp.launch``. Regions nest. Inside a
+    capture a region changes nothing. Work that other libraries give to the stream is not seen: :meth:`Region.join`.
+
+    Raises :class:`acs.StateError` before :func:`enable`, :class:`acs.UnsupportedError` for the CPU. The end of a region raises
+    what a launch has failed of, unless an exception ends it.
+    """
+    if _installed is None or not _enabled:
+        raise _errors.StateError("acs: acs.warp.enable was not called", _layout.ACS_ERR_STATE)
+    import warp
+    from ._regions import Region
+    where = warp.get_device(device)
+    if not where.is_cuda:
+        raise _errors.UnsupportedError(f"acs: the device {where} has no streams", _layout.ACS_ERR_UNSUPPORTED)
+    return Region(_installed.regions, where)
+
+
 def report() -> dict[str, Any]:
     """
     Figures of the graph whose capture ended last: its ``ops``, ``nodes``, ``edges``, ``levels`` (ops on its longest
@@ -91,4 +118,4 @@ def report() -> dict[str, Any]:
     return dict(_installed.latest) if _installed is not None else {}
 
 
-__all__ = ["CHAINS_ANY", "KNOWN_VERSIONS", "disable", "enable", "enabled", "report"]
+__all__ = ["CHAINS_ANY", "KNOWN_VERSIONS", "disable", "enable", "enabled", "out_of_order", "report"]
