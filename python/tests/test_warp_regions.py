@@ -6,6 +6,7 @@ they have without a region, and launches that recur are packed once, unless anyt
 from __future__ import annotations
 
 import ctypes
+import enum
 import random
 import sys
 import threading
@@ -32,6 +33,7 @@ from warp._src import context as warp_context  # noqa: E402
 import acs  # noqa: E402
 import acs.warp  # noqa: E402
 import warp_fake  # noqa: E402
+from acs._arrays import SEGMENT  # noqa: E402
 from acs._library import HOST_BODY  # noqa: E402
 from acs.warp import _hooks, _launches, _regions  # noqa: E402
 
@@ -40,6 +42,10 @@ wp.init()
 
 N = 64
 SLOW_S = 0.0005  # what an op takes: without an order that is needed, the work behind it comes first
+
+
+class Flag(enum.IntFlag):
+    TWO = 2
 
 
 @wp.struct
@@ -216,6 +222,38 @@ class Order(Case):
         self.assertEqual(region.waits, 2)
         np.testing.assert_array_equal(b.numpy(), np.arange(N, dtype=np.float32) * 0.5 + 3.5)
 
+    def test_ops_come_behind_the_stream(self) -> None:
+        waits: list[int] = []  # of each: whether ops wait for all of the stream's work, or bytes for which they do
+        after = _regions.free.acs_after_stream
+
+        def after_stream(context: Any, stream: Any, uses: Any) -> int:
+            at = ctypes.c_void_p.from_buffer(uses, type(uses).segments.offset).value
+            packed = ctypes.string_at(at, uses.count * SEGMENT.size) if at else b""
+            waits.append(-1 if uses.any else sum(segment[1] for segment in SEGMENT.iter_unpack(packed)))
+            return int(after(context, stream, uses))
+        patch = mock.patch.object(_regions.free, "acs_after_stream", after_stream)
+        patch.start()
+        self.addCleanup(patch.stop)
+        a, b = self.array(), self.array()
+
+        def launch() -> list[int]:
+            wp.launch(add, N, [a, b, 1.0], device=self.device)
+            result = waits.copy()
+            waits.clear()
+            return result
+        with acs.warp.out_of_order(self.device) as region:
+            self.assertEqual([launch(), launch()], [[-1], []])
+            a.fill_(1.5)
+            b.fill_(1.5)
+            self.assertEqual([launch(), launch()], [[-1], []])
+            kept = [wp.empty(n, dtype=float, device=self.device) for n in (3, 4)]
+            self.assertEqual([launch(), launch()], [[28], []])
+            kept.append(wp.empty(5, dtype=float, device=self.device))
+            region.join()
+            self.assertEqual([launch(), launch()], [[-1], []])
+        with acs.warp.out_of_order(self.device):
+            self.assertEqual([launch(), launch()], [[-1], []])
+
     def test_join(self) -> None:
         a, b = self.array(), self.array()
         with acs.warp.out_of_order(self.device) as region:
@@ -312,18 +350,52 @@ class Order(Case):
 
 
 class Memory(Case):
-    def test_freed_memory_rests_until_the_end(self) -> None:
+    def test_freed_memory_is_used_again_by_the_next_region(self) -> None:
         a = self.array()
-        with acs.warp.out_of_order(self.device) as region:
-            for _ in range(5):
-                temporary = wp.empty(N, dtype=float, device=self.device)
-                wp.copy(temporary, a)
-                wp.launch(add, N, [a, temporary, 1.0], device=self.device)
-                del temporary
-            self.assertEqual(region.waits, 0)
-            self.assertNotIn("wp_free_device_async", self.core.calls)
+        addresses: list[list[int]] = []
+        for step in range(3):
+            addresses.append([])
+            with acs.warp.out_of_order(self.device) as region:
+                for _ in range(5):
+                    temporary = wp.empty(N, dtype=float, device=self.device)
+                    addresses[-1].append(temporary.ptr)
+                    wp.copy(temporary, a)
+                    wp.launch(add, N, [a, temporary, 1.0], device=self.device)
+                    del temporary
+                self.assertEqual(region.waits, 0)
+            self.assertEqual(len(set(addresses[-1])), 5)
+            # other streams may have used the memory: it is used again behind them
+            self.assertEqual(self.core.calls.count("wp_cuda_stream_wait_stream"), step + 1)
+        self.assertEqual(addresses[1], sorted(addresses[0]))
+        self.assertEqual(addresses[2], addresses[1])
+        self.assertNotIn("wp_free_device_async", self.core.calls)
+        np.testing.assert_allclose(a.numpy(), np.arange(N) * 1.5 ** 15, rtol=1e-5)
+        acs.warp.disable()
         self.assertEqual(self.core.calls.count("wp_free_device_async"), 5)
-        np.testing.assert_allclose(a.numpy(), np.arange(N) * 1.5 ** 5, rtol=1e-6)
+
+    def test_temporary_arrays_recur(self) -> None:
+        a = self.array()
+
+        def program() -> None:
+            temporary = wp.empty(N, dtype=float, device=self.device)
+            wp.launch(square, N, [temporary, a], device=self.device)
+            other = wp.empty(N, dtype=int, device=self.device)
+            wp.launch(generic, N, [other, 2], device=self.device)
+
+        def step() -> None:
+            with acs.warp.out_of_order(self.device):
+                program()
+        step()
+        step()  # memory has its order from now on
+        self.assertEqual([self.packs(step) for _ in range(2)], [0, 0])
+
+    def test_memory_of_a_stream_that_ends(self) -> None:
+        stream = wp.Stream(self.device)
+        with wp.ScopedStream(stream), acs.warp.out_of_order(self.device):
+            self.array()
+        self.assertNotIn("wp_free_device_async", self.core.calls)
+        del stream
+        self.assertEqual(self.core.calls.count("wp_free_device_async"), 1)
 
     def test_too_much_rests(self) -> None:
         acs.warp.enable(rest_bytes=4 * N * 2)
@@ -389,6 +461,9 @@ class Recurring(Case):
                 wp.launch(add, N, [a, b, by], device=self.device)
                 if by != by:
                     a.zero_()
+            for by in (np.float32(0.1), np.float64(0.1), np.int64(2), Flag.TWO):
+                wp.launch(add, N, [a, b, by], device=self.device)
+                wp.launch(add, N, [a, b, by], device=self.device)
             for twice in (True, False):
                 wp.launch(shift, N, [a, None, wp.vec3(1.0, 2.0, float(twice)), twice], device=self.device)
             return a.numpy()
@@ -444,6 +519,19 @@ class Recurring(Case):
                 wp.launch(add_pair, N, [used], device=self.device)
             return np.stack([a.numpy(), b.numpy()])
         self.both(program)
+
+    def test_what_is_kept_is_alive(self) -> None:
+        vector = wp.vec3(1.0, 2.0, 3.0)
+        with acs.warp.out_of_order(self.device):
+            wp.launch(shift, N, [self.array(), None, vector, True], device=self.device)
+        assert acs.warp._installed is not None
+        (found,) = acs.warp._installed.regions._memo._recurring.values()
+        alive = {ctypes.addressof(each) for each in (*found.kept, found.launch.bounds)}
+        for place, argument in enumerate(found.launch.args):
+            if place != 3:  # the vector, which is given anew with each launch
+                self.assertIn(argument.value, alive, place)
+        self.assertTrue(found.renew(shift, [None, None, vector, False]))
+        self.assertFalse(found.renew(add, [None, None, vector, False]))  # another kernel in its place
 
     def test_a_module_that_was_rebuilt(self) -> None:
         self.check(lambda args: add.module.unload(), [self.array(), self.array(), 1.0], 3)
@@ -511,7 +599,7 @@ class Recurring(Case):
         with mock.patch.object(_launches, "MOST_RECURRING", 2), acs.warp.out_of_order(self.device):
             def launch(i: int) -> Callable[[], None]:
                 return lambda: wp.launch(square, N, [rows[i], rows[3]], device=self.device)
-            self.assertEqual([self.packs(launch(i)) for i in (0, 1, 2, 2, 1, 0)], [2, 2, 2, 0, 0, 2])
+            self.assertEqual([self.packs(launch(i)) for i in (0, 1, 2, 2, 1, 0)], [2, 2, 2, 0, 2, 2])  # all are forgotten
 
     def test_errors_are_those_of_warp(self) -> None:
         a, b = self.array(), self.array()

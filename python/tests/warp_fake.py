@@ -242,6 +242,7 @@ def _load(original: Any, device: Any) -> Callable[..., Any]:
         if found is None or found.module_hash != wanted:
             cpu = original(module, warp_context.runtime.cpu_device, 1)
             found = warp_context.ModuleExec(None, wanted, device, {}, block_dim)
+            found.cpu = cpu  # unloaded with this one
             for kernel in [each for root in module._get_live_kernels() for each in (root, *root.overloads.values())]:
                 if not kernel.is_generic:
                     _add(found, cpu, kernel)
@@ -277,8 +278,10 @@ def gpu() -> Iterator[Any]:
         yield device
     finally:
         warp_context.Module.load, warp_context.Stream.__init__ = load, stream_init
-        for stream in list(_streams):
-            stream.cuda_stream = None  # it is not destroyed by the real library
+        for stream in list(_streams):  # the real library must not destroy what it has not made
+            stream.cuda_stream, event = None, stream._cached_event
+            if event is not None:
+                event.owner = False
         runtime.cuda_devices.remove(device)
         del runtime.device_map["cuda:0"], runtime.context_map[CONTEXT]
         runtime.set_default_device(default)

@@ -120,7 +120,7 @@ def sends_work(name: str) -> bool:
     return not (name in _QUIET or name.startswith(_QUIET_PREFIXES) or name.endswith("_host"))
 
 
-# Functions that send no work, and yet see how far a stream has come, or change what runs: they wait, free memory, choose streams.
+# Functions that send no work, and yet depend on that of a stream: they ask how far it has come, free memory, change streams.
 _OBSERVING_PREFIXES = ("wp_cuda_graphics_", "wp_cuda_ipc_", "wp_volume_get_")
 _OBSERVING = frozenset(("wp_cuda_stream_query", "wp_cuda_context_check", "wp_cuda_context_set_stream", "wp_free_pinned"))
 

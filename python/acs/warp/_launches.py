@@ -1,11 +1,12 @@
 """
-Launches of Warp as ops: grid, arguments, footprint. And launches that recur: the same kernel, dimensions and arguments as before
-are queued again from what was packed then, as long as it can be seen that nothing of it has changed.
+Launches of Warp as ops: grid, arguments, footprint. A launch that recurs, with the kernel, dimensions and arrays of an earlier
+one, is queued from what was packed then, if it can be seen that nothing of it has changed.
 """
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import sys
 import weakref
@@ -27,11 +28,13 @@ from ._ranges import touched
 from ._recording import READS_ALL, pack
 from ._values import is_array_in_arguments
 
-MOST_RECURRING = 16384  # launches that are kept; an engine's step has up to 7000
+MOST_RECURRING = 16384    # launches that are kept; an engine's step has up to 7000
+MOST_DESCRIPTORS = 65536  # arrays that are told apart; an engine's step has some thousands
 _GRID_MOST = (1 << 31) - 1        # blocks of a grid's x; a kernel with a loop takes the rest in turns
 _LEAN_THREADS = 1 << 24           # threads of a grid's x, of kernels without a loop
 _LEAN_MOST = (1 << 16) - 1        # blocks of their grid's y and z
-_SCALARS = frozenset((int, float, bool, np.bool_, np.int32, np.int64, np.float32, np.float64))
+_DESCRIPTOR_BYTES = ctypes.sizeof(_types.array_t)
+_SCALARS = (int, float, np.number, np.bool_)
 _INSIDE = (os.path.dirname(warp.__file__) + os.sep, os.path.dirname(__file__) + os.sep)
 
 
@@ -179,7 +182,7 @@ class _Recurring:
         elif type(value) is warp.array:
             self.kept.append(value.ctype)
             return value.ctype is not None and ctypes.addressof(value.ctype) == place.value
-        elif type(value) in _SCALARS:
+        elif isinstance(value, _SCALARS):
             if kind in (_types.float16, _types.bfloat16) or not _is_scalar(kind):
                 return False
             self.scalars.append((index, self._keep(place, kind._type_(value))))
@@ -217,43 +220,41 @@ class _Recurring:
 
 
 class Memo:
-    """Launches that may recur. Not for several threads at once."""
+    """
+    Launches that may recur, by their arguments. Not for several threads at once. Scalars and vectors count by their types,
+    since their values are packed anew. Arrays count by what their descriptors hold, since temporary arrays are others each
+    time. Warp makes a descriptor anew once its array has changed, so those that are kept here need not be read again.
+    """
 
     def __init__(self) -> None:
         self._recurring: dict[tuple[Any, ...], _Recurring] = {}
-        self._by_type: set[Any] = {type(None), *_SCALARS}  # types of arguments whose value is packed anew for each launch
+        self._by_type: set[Any] = {type(None), int, float, bool}  # types of arguments whose values are packed anew
+        self._numbers: dict[tuple[int, bytes], int] = {}      # of what descriptors hold, and of types of elements
+        self._known: dict[int, int] = {}                      # the same of descriptors that are kept, by their ids
+        self._kept: list[Any] = []                            # these descriptors, and types of elements
+        self._next = itertools.count(1)
 
     def clear(self) -> None:
         """Forget all."""
-        self._recurring.clear()
+        for each in (self._recurring, self._numbers, self._known, self._kept):
+            each.clear()
 
-    def key(self, kernel: Any, dim: Any, args: Sequence[Any], device: Any, block_dim: Any, max_blocks: Any) -> Any:
-        """
-        What tells launches apart. An array counts by its descriptor, which Warp makes anew once the array has changed, and
-        which is kept here; scalars and vectors count by their types. None: a launch that is not kept.
-        """
+    @staticmethod
+    def key(kernel: Any, dim: Any, device: Any, block_dim: Any, max_blocks: Any) -> tuple[Any, ...] | None:
+        """What tells launches apart, without their arguments. None: this one is not kept."""
         sizes = (dim,) if type(dim) is int else dim if type(dim) is tuple else tuple(dim) if type(dim) is list else (None,)
         for size in (*sizes, block_dim or 0, max_blocks):
             if not isinstance(size, int):  # 4.0 would be found as 4, which Warp refuses
                 return None
-        by_type, array = self._by_type, warp.array
-        return (id(kernel), sizes, id(device), block_dim, max_blocks, *[
-            id(value.ctype) if type(value) is array else type(value) if type(value) in by_type else id(value)
-            for value in args])
+        return None if 0 in sizes else (id(kernel), sizes, id(device), block_dim, max_blocks)
 
-    def find(self, key: Any, kernel: Any, args: Sequence[Any]) -> Launch | None:
-        """The launch of this key, if it is as it was."""
-        found = self._recurring.get(key)
-        if found is None:
-            return None
-        if found.renew(kernel, args):
-            return found.launch
-        del self._recurring[key]
-        return None
+    def find(self, key: tuple[Any, ...], kernel: Any, args: Sequence[Any]) -> Launch | None:
+        """The launch of this key with these arguments, if it is as it was."""
+        found = self._recurring.get((*key, *self._arguments(args)))
+        return found.launch if found is not None and found.renew(kernel, args) else None
 
-    def add(self, launch: Launch, kernel: Any, dim: Any, args: Sequence[Any], device: Any, block_dim: Any,
-            max_blocks: Any) -> bool:
-        """Keep a launch that was queued, with its parameters, which are still alive. False: it cannot be kept."""
+    def add(self, key: tuple[Any, ...], launch: Launch, kernel: Any, args: Sequence[Any], device: Any) -> bool:
+        """Keep a launch that was queued. Its arguments are still alive. False: it cannot be kept."""
         concrete = launch.function.kernel()
         if concrete is None or len(launch.args) != len(args) + 1:
             return False
@@ -261,11 +262,28 @@ class Memo:
         for index, (value, argument) in enumerate(zip(args, concrete.adj.args)):
             if not found.add(index, value, argument.type):
                 return False
-        self._by_type.update(type(args[index]) for index, _ in found.values)
-        key = self.key(kernel, dim, args, device, block_dim, max_blocks)
-        if key is None:
-            return False
         if len(self._recurring) >= MOST_RECURRING:
-            del self._recurring[next(iter(self._recurring))]
-        self._recurring[key] = found
+            self.clear()
+        self._by_type.update(type(args[index]) for index, _ in (*found.values, *found.scalars))
+        self._recurring[(*key, *self._arguments(args))] = found
+        for value in args:
+            if type(value) is warp.array and id(value.ctype) not in self._known:
+                self._known[id(value.ctype)] = self._number(value)
+                self._kept.append(value.ctype)
         return True
+
+    def _arguments(self, args: Sequence[Any]) -> list[Any]:
+        by_type, array, known, number = self._by_type, warp.array, self._known, self._number
+        return [known.get(id(value.ctype)) or number(value) if type(value) is array
+                else type(value) if type(value) in by_type else id(value) for value in args]
+
+    def _number(self, value: Any) -> int:
+        """The number of what an array's descriptor holds."""
+        contents = id(value.dtype), ctypes.string_at(ctypes.addressof(value.__ctype__()), _DESCRIPTOR_BYTES)
+        found = self._numbers.get(contents)
+        if found is None:
+            if len(self._numbers) >= MOST_DESCRIPTORS:
+                self.clear()
+            self._kept.append(value.dtype)
+            found = self._numbers[contents] = next(self._next)
+        return found

@@ -8,6 +8,7 @@ Regions are of streams, not of threads: any thread's launches into the stream be
 
 from __future__ import annotations
 
+import ctypes
 import sys
 import threading
 from collections.abc import Callable
@@ -20,20 +21,22 @@ from warp._src import context as _context
 from .. import _errors, _layout
 from .._arrays import SEGMENT, UPDATE
 from .._context import Context, _first_error
-from .._library import Uses, free, held, last_error
+from .._library import OpParams, Uses, free, held, last_error
+from ._blocks import Blocks
 from ._functions import Range, address_of
 from ._launches import Functions, Launch, Memo
 from ._recording import pack
 
 _ANYTHING = Uses(None, 0, None, None, 1)
+_NO_WAIT = ctypes.pointer(OpParams(None, 1))
 _SEQUENCES = (list, tuple)
 
 
 class Order:
     """A stream with a region: which ops it waits for, and what of its work later ops wait for."""
 
-    def __init__(self, contexts: "Contexts", core: Any, device: Any, stream: int) -> None:
-        self.device, self.stream = device, stream
+    def __init__(self, contexts: "Contexts", core: Any, device: Any) -> None:
+        self.device, self.of, self.stream = device, device.stream, address_of(device.stream.cuda_stream)
         self.depth = self.ops = self.waits = 0
         self._contexts, self._core = contexts, core
         self._context: Context | None = None
@@ -62,24 +65,15 @@ class Order:
             self._behind, self._fresh = False, []
         return self._context
 
-    def launch(self, context: Context, launch: Launch) -> None:
-        """Queue a kernel."""
-        call = held.acs_launch if context._holds else free.acs_launch
-        while not call(context._handle, launch.at):
+    def queue(self, context: Context, function: str, *args: Any) -> None:
+        """Queue an op: call this function of the library with these arguments. They say that it must not wait."""
+        call = getattr(held if context._holds else free, function)
+        while not call(context._handle, *args):
             error = last_error()
             if error.status != _layout.ACS_ERR_FULL:
                 self.forget(context)
                 raise error
             context._make_room()
-        self._pending = True
-        self.ops += 1
-
-    def queue(self, context: Context, function: Any, *args: Any) -> None:
-        """Queue a copy or a fill."""
-        if not context._call(function, *args, None):
-            error = last_error()
-            self.forget(context)
-            raise error
         self._pending = True
         self.ops += 1
 
@@ -145,8 +139,7 @@ class Regions:
         self._lock = threading.RLock()       # one op at a time; the garbage collector may free arrays inside
         self._thread = _Thread()
         self._sizes: dict[int, int] = {}     # bytes of memory by its address
-        self._resting: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []  # memory to free once the ops have ended
-        self._rests = 0                      # bytes of it
+        self._blocks: dict[int, Blocks] = {}  # by stream: memory that was freed in its regions
         self._launch: Any = None             # Warp's own function
 
     @property
@@ -164,7 +157,7 @@ class Regions:
             if order is None:
                 if not self._orders:
                     self._install()
-                order = self._orders[stream] = Order(self._contexts, self._core, device, stream)
+                order = self._orders[stream] = Order(self._contexts, self._core, device)
             order.depth += 1
         return order
 
@@ -177,9 +170,11 @@ class Regions:
             finally:
                 if not order.depth:
                     del self._orders[order.stream]
-                    self._release()
                 if not self._orders:
                     self._remove()
+                if not order.depth and order.stream in self._blocks and self._blocks[order.stream].settle():
+                    # Other streams may have used the memory, too. Warp frees it in this one, which comes behind all.
+                    order.of.wait_stream(order.device.null_stream)
 
     def join(self, order: Order) -> None:
         """Order the stream behind the ops of its region, and ops from now on behind the stream."""
@@ -190,6 +185,7 @@ class Regions:
     def close(self) -> None:
         """Release what regions have used. There is none."""
         self._memo.clear()
+        self._release()
         self._contexts.close()
         self._functions.clear()
 
@@ -209,7 +205,7 @@ class Regions:
         """The wrapper of a function, whose own call is ``inner``."""
         make = {"wp_cuda_launch_kernel": self._kernel, "wp_memset_device": self._fill, "wp_memcpy_d2d": self._copy,
                 "wp_alloc_device_async": self._alloc, "wp_free_device_async": self._free,
-                "wp_free_device_default": self._free}.get(name, self._other)
+                "wp_free_device_default": self._free, "wp_cuda_stream_destroy": self._destroy_stream}.get(name, self._other)
         return make(inner)
 
     def _bracket(self, inner: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -250,7 +246,7 @@ class Regions:
                 launch = self._functions.launch(args) if order is not None else None
                 context = order.begin() if order is not None and launch is not None else None
                 if order is not None and launch is not None and context is not None:
-                    order.launch(context, launch)
+                    order.queue(context, "acs_launch", launch.at)
                     if self._thread.launches is not None:
                         self._thread.launches.append(launch)
                     return 0
@@ -262,7 +258,7 @@ class Regions:
             if not self._orders:
                 return inner(*args)
             context, to, value, nbytes, stream = args
-            if 0 <= value <= 255 and self._queue(context, stream, free.acs_memset_op, address_of(to), value, nbytes):
+            if 0 <= value <= 255 and self._queue(context, stream, "acs_memset_op", address_of(to), value, nbytes):
                 return True
             return self._bracket(inner, args)
         return fill
@@ -272,12 +268,12 @@ class Regions:
             if not self._orders:
                 return inner(*args)
             context, to, source, nbytes, stream = args
-            if self._queue(context, stream, free.acs_memcpy_op, address_of(to), address_of(source), nbytes):
+            if self._queue(context, stream, "acs_memcpy_op", address_of(to), address_of(source), nbytes):
                 return True
             return self._bracket(inner, args)
         return copy
 
-    def _queue(self, device: Any, stream: Any, function: Any, *args: Any) -> bool:
+    def _queue(self, device: Any, stream: Any, function: str, *args: Any) -> bool:
         """Queue a copy or a fill of so many bytes, the last argument. False: it cannot be an op."""
         with self._lock:
             order = self._order_of(device, stream)
@@ -286,57 +282,65 @@ class Regions:
                 return False
             if self._thread.launches is not None:
                 self._thread.launches.append(None)
-            order.queue(context, function, *args)
+            order.queue(context, function, *args, _NO_WAIT)
             return True
 
     # ------------------------------------------------------------------------------------------------------- memory
 
     def _alloc(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def alloc(context: Any, nbytes: int, stream: Any, tag: Any) -> Any:
-            address = inner(context, nbytes, stream, tag)
-            if not address and self._resting:  # the device is full, also of what rests here
-                with self._lock:
-                    self._release()
-                address = inner(context, nbytes, stream, tag)
-            if address:
-                self._sizes[address] = nbytes
-                if self._orders:
-                    self._made(context, stream, address, nbytes)
+            if self._is_capturing():
+                return inner(context, nbytes, stream, tag)
+            with self._lock:
+                order = self._order_of(context, stream) if self._orders else None
+                kept = self._blocks.get(order.stream) if order is not None else None
+                address = kept.take(nbytes) if kept is not None else None
+                if address is None:
+                    address = inner(context, nbytes, stream, tag)
+                    if not address and self._blocks:  # the device is full, also of what is kept here
+                        self._release()
+                        address = inner(context, nbytes, stream, tag)
+                    if address and order is not None:
+                        order.made(address, nbytes)
+                if address:
+                    self._sizes[address] = nbytes
             return address
         return alloc
 
-    def _made(self, context: Any, stream: Any, address: int, nbytes: int) -> None:
-        with self._lock:
-            order = self._order_of(context, stream)
-            if order is not None:
-                order.made(address, nbytes)
-
     def _free(self, inner: Callable[..., Any]) -> Callable[..., Any]:
-        """Memory that is freed may be in use by ops. It rests until the region ends, or until too much rests."""
+        """Memory that is freed in a region is kept: ops may use it."""
         def free_memory(context: Any, address: Any, *rest: Any) -> Any:
-            nbytes = self._sizes.pop(address_of(address), None)
-            args = (context, address, *rest)
+            at, args = address_of(address), (context, address, *rest)
+            nbytes = self._sizes.pop(at, None)
             if not self._orders:
                 return inner(*args)
-            if nbytes is None or self._is_capturing():
-                return self._bracket(inner, args)
             with self._lock:
-                self._resting.append((inner, args))
-                self._rests += nbytes
-                if self._rests > self.rest_bytes:
-                    self._release()
-            return None
+                order = next((each for each in self._orders.values() if each.device.context == context), None)
+                if order is not None and nbytes is not None and not self._is_capturing():
+                    kept = self._blocks.setdefault(order.stream, Blocks())
+                    kept.rest(at, nbytes, inner, args)
+                    if kept.nbytes > self.rest_bytes:
+                        self._release()
+                    return None
+            return self._bracket(inner, args)
         return free_memory
 
+    def _destroy_stream(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def destroy(context: Any, stream: Any) -> Any:
+            with self._lock:
+                self._release()
+            return self._bracket(inner, (context, stream)) if self._orders else inner(context, stream)
+        return destroy
+
     def _release(self) -> None:
-        """Free what rests, behind all ops."""
-        resting, self._resting, self._rests = self._resting, [], 0
+        """Give memory that is kept back to Warp, behind all ops."""
+        blocks, self._blocks = self._blocks, {}
         try:
             for order in list(self._orders.values()):
                 order.join()
         finally:
-            for inner, args in resting:
-                inner(*args)
+            for kept in blocks.values():
+                kept.give_back()
 
     # ------------------------------------------------------------------------------------------------ wp.launch
 
@@ -357,16 +361,18 @@ class Regions:
             args = [*inputs, *outputs]
             with self._lock:
                 order = self._orders.get(where.stream.cuda_stream or 0)
-                key = memo.key(kernel, dim, args, where, block_dim, max_blocks) if order is not None else None
+                key = memo.key(kernel, dim, where, block_dim, max_blocks) if order is not None else None
                 found = memo.find(key, kernel, args) if key is not None else None
                 context = order.begin() if order is not None and found is not None else None
                 if order is not None and found is not None and context is not None:
-                    order.launch(context, found)
+                    order.queue(context, "acs_launch", found.at)
                     return None
+            if key is None:
+                return original(*given)
             launches = self._launches_of(original, given)
-            if key is not None and len(launches) == 1 and launches[0] is not None:
+            if len(launches) == 1 and launches[0] is not None:
                 with self._lock:
-                    memo.add(launches[0], kernel, dim, args, where, block_dim, max_blocks)
+                    memo.add(key, launches[0], kernel, args, where)
             return None
         return launch
 
@@ -401,8 +407,8 @@ def _with_caller(original: Any, given: tuple[Any, ...]) -> Any:
 
 class Region:
     """
-    A part of a program whose launches run out of order; made by :func:`acs.warp.out_of_order`. ``with`` begins and ends it, also
-    several times. Any thread may use it.
+    A part of a program whose launches run out of order; made by :func:`acs.warp.out_of_order`. ``with`` begins and ends it,
+    also several times. Any thread may use it.
     """
 
     def __init__(self, regions: Regions, device: Any) -> None:
