@@ -318,6 +318,21 @@ class Order(Case):
         self.assertEqual(outer.ops, 3)
         self.assertIs(wp.launch, warp_context.launch)
 
+    def test_another_stands_in_for_launch(self) -> None:
+        a, b = self.array(), self.array()
+        original, count = wp.launch, [0]
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            count[0] += 1
+            return original(*args, **kwargs)
+        with mock.patch.object(wp, "launch", counted):
+            with acs.warp.out_of_order(self.device) as region:
+                wp.launch(add, N, [a, b, 1.0], device=self.device)
+                wp.launch(add, N, [a, b, 1.0], device=self.device)
+            self.assertIs(wp.launch, counted)
+        self.assertEqual((count[0], region.ops), (2, 2))
+        self.assertIs(wp.launch, warp_context.launch)
+
     def test_an_exception_ends_a_region(self) -> None:
         a, b = self.array(), self.array()
         launch = wp.launch

@@ -151,19 +151,29 @@ class Core:
     def wp_cuda_event_record(self, event: Any, stream: Any, timing: Any, external: Any = None) -> None:
         pass
 
-    def wp_alloc_device_async(self, context: Any, nbytes: int, stream: Any, tag: Any) -> int:
-        if self.full:
-            return 0
+    def allocate(self, nbytes: int) -> int:
         block = ctypes.create_string_buffer(int(nbytes) + 16)
         address = -(-ctypes.addressof(block) // 16) * 16
         self.memory[address] = (block, nbytes)
         return address
 
-    def wp_free_device_async(self, context: Any, address: Any, node: Any) -> None:
-        self.full = False
+    def release(self, address: Any) -> None:
         block, nbytes = self.memory.pop(number(address))
         ctypes.memset(number(address), FREED, nbytes)
         self.freed.append(block)  # stays, so that late writes hurt nobody
+
+    def wp_alloc_device_async(self, context: Any, nbytes: int, stream: Any, tag: Any) -> int:
+        return 0 if self.full else self.allocate(nbytes)
+
+    def wp_free_device_async(self, context: Any, address: Any, node: Any) -> None:
+        self.full = False
+        self.release(address)
+
+    def wp_alloc_pinned(self, nbytes: int, tag: Any) -> int:
+        return self.allocate(nbytes)
+
+    def wp_free_pinned(self, address: Any) -> None:
+        self.release(address)
 
     def wp_memset_device(self, context: Any, to: Any, value: int, nbytes: int, stream: Any) -> bool:
         ctypes.memset(number(to), value, nbytes)

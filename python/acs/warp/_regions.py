@@ -141,6 +141,7 @@ class Regions:
         self._sizes: dict[int, int] = {}     # bytes of memory by its address
         self._blocks: dict[int, Blocks] = {}  # by stream: memory that was freed in its regions
         self._launch: Any = None             # Warp's own function
+        self._hook: Any = None               # what stands in for it
 
     @property
     def open(self) -> bool:
@@ -190,14 +191,17 @@ class Regions:
         self._functions.clear()
 
     def _install(self) -> None:
+        """Stand in for wp.launch. Where another stands in for it already, that one goes on, and calls Warp's own."""
         self._launch = _context.launch
-        launch = self._launch_hook()
-        setattr(_context, "launch", launch)  # wp.launch_tiled calls this one
-        setattr(warp, "launch", launch)
+        self._hook = self._launch_hook()
+        for module in (warp, _context):  # wp.launch_tiled calls the second one
+            if module.launch is self._launch:
+                setattr(module, "launch", self._hook)
 
     def _remove(self) -> None:
-        setattr(_context, "launch", self._launch)
-        setattr(warp, "launch", self._launch)
+        for module in (warp, _context):
+            if module.launch is self._hook:
+                setattr(module, "launch", self._launch)
 
     # ---------------------------------------------------------------------------------------------------- wrappers
 
