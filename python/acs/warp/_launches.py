@@ -29,7 +29,7 @@ from ._recording import READS_ALL, pack
 from ._values import is_array_in_arguments
 
 MOST_RECURRING = 16384    # launches that are kept; an engine's step has up to 7000
-MOST_DESCRIPTORS = 65536  # arrays that are told apart; an engine's step has some thousands
+MOST_DESCRIPTORS = 65536  # arrays, and launches that came once, that are told apart; an engine's step has some thousands
 _GRID_MOST = (1 << 31) - 1        # blocks of a grid's x; a kernel with a loop takes the rest in turns
 _LEAN_THREADS = 1 << 24           # threads of a grid's x, of kernels without a loop
 _LEAN_MOST = (1 << 16) - 1        # blocks of their grid's y and z
@@ -221,14 +221,16 @@ class _Recurring:
 
 class Memo:
     """
-    Launches that may recur, by their arguments. Not for several threads at once. Scalars and vectors count by their types,
-    since their values are packed anew. Arrays count by what their descriptors hold, since temporary arrays are others each
-    time. Warp makes a descriptor anew once its array has changed, so those that are kept here need not be read again.
+    Launches that may recur, by their arguments. Those that come a second time are kept. Not for several threads at once.
+    Scalars and vectors count by their types, since their values are packed anew. Arrays count by what their descriptors hold,
+    since temporary arrays are others each time. Warp makes a descriptor anew once its array has changed, so those that are
+    kept here need not be read again.
     """
 
     def __init__(self) -> None:
         self._recurring: dict[tuple[Any, ...], _Recurring] = {}
         self._by_type: set[Any] = {type(None), int, float, bool}  # types of arguments whose values are packed anew
+        self._seen: set[int] = set()                          # hashes of those that came once
         self._numbers: dict[tuple[int, bytes], int] = {}      # of what descriptors hold, and of types of elements
         self._known: dict[int, int] = {}                      # the same of descriptors that are kept, by their ids
         self._kept: list[Any] = []                            # these descriptors, and types of elements
@@ -236,7 +238,7 @@ class Memo:
 
     def clear(self) -> None:
         """Forget all."""
-        for each in (self._recurring, self._numbers, self._known, self._kept):
+        for each in (self._recurring, self._seen, self._numbers, self._known, self._kept):
             each.clear()
 
     @staticmethod
@@ -254,7 +256,14 @@ class Memo:
         return found.launch if found is not None and found.renew(kernel, args) else None
 
     def add(self, key: tuple[Any, ...], launch: Launch, kernel: Any, args: Sequence[Any], device: Any) -> bool:
-        """Keep a launch that was queued. Its arguments are still alive. False: it cannot be kept."""
+        """Keep a launch that was queued for the second time. Its arguments are still alive. False: it is not kept."""
+        self._by_type.update(type(value) for value in args if isinstance(value, (*_SCALARS, ctypes.Array)))
+        place = (*key, *self._arguments(args))
+        if hash(place) not in self._seen:
+            if len(self._seen) >= MOST_DESCRIPTORS:
+                self._seen.clear()
+            self._seen.add(hash(place))
+            return False
         concrete = launch.function.kernel()
         if concrete is None or len(launch.args) != len(args) + 1:
             return False
@@ -263,8 +272,7 @@ class Memo:
             if not found.add(index, value, argument.type):
                 return False
         if len(self._recurring) >= MOST_RECURRING:
-            self.clear()
-        self._by_type.update(type(args[index]) for index, _ in (*found.values, *found.scalars))
+            self.clear()  # also the numbers of arguments, of which `place` has some
         self._recurring[(*key, *self._arguments(args))] = found
         for value in args:
             if type(value) is warp.array and id(value.ctype) not in self._known:
