@@ -388,6 +388,19 @@ class Memory(Case):
         acs.warp.disable()
         self.assertEqual(self.core.calls.count("wp_free_device_async"), 5)
 
+    def test_memory_rests_while_its_stream_is_captured(self) -> None:
+        with acs.warp.out_of_order(self.device):
+            first = self.array()
+            address = first.ptr
+            del first
+            self.core.captured = self.device.stream.cuda_stream
+        self.assertNotIn("wp_cuda_stream_wait_stream", self.core.calls)
+        self.core.captured = -1
+        with acs.warp.out_of_order(self.device):
+            self.assertNotEqual(self.array().ptr, address)
+        with acs.warp.out_of_order(self.device):
+            self.assertEqual(self.array().ptr, address)
+
     def test_temporary_arrays_recur(self) -> None:
         a = self.array()
 
@@ -483,6 +496,12 @@ class Recurring(Case):
                 wp.launch(shift, N, [a, None, wp.vec3(1.0, 2.0, float(twice)), twice], device=self.device)
             return a.numpy()
         self.both(program)
+
+    def test_values(self) -> None:
+        a = self.array()
+        with acs.warp.out_of_order(self.device):
+            self.assertEqual([self.packs(lambda: wp.launch(shift, N, [a, None, wp.vec3(i, 2.0, 3.0), i > 1], device=self.device))
+                              for i in (1.0, 2.0, 3.0, 4.0)], [4, 4, 0, 0])
 
     def test_arrays(self) -> None:
         def gradient(args: list[Any]) -> None:

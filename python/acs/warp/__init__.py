@@ -1,5 +1,5 @@
 """
-Warp through ACS: graphs that Warp captures run in parallel.
+Warp through ACS: graphs that Warp captures, and launches without a capture, run in parallel.
 
     import acs.warp
 
@@ -8,8 +8,13 @@ Warp through ACS: graphs that Warp captures run in parallel.
         step()
     wp.capture_launch(capture.graph)        # what does not depend on each other runs side by side
 
-Each launch, copy and fill that is captured becomes an op. The bytes that it touches follow from the arrays among its
-arguments, and from what the kernel's code does with each of them. Without a capture Warp launches as it always does.
+Launches without a capture run out of order in a region:
+
+    with acs.warp.out_of_order():
+        step()
+
+Each launch, copy and fill in one of these becomes an op. The bytes that it touches follow from the arrays among its
+arguments, and from what the kernel's code does with each of them. Elsewhere Warp launches as it always does.
 """
 
 from __future__ import annotations
@@ -49,7 +54,8 @@ def enable(*, chains: int = 0, rest_bytes: int = 1 << 30, check_version: bool = 
 
     ``chains``: ops are placed on so many chains, each behind the one before it on its chain, so that no more run at once.
     0: a number that is good on today's devices (docs/capture.md). :data:`CHAINS_ANY`: no chains.
-    ``rest_bytes``: memory that a program frees while it captures is not used again before it has freed so many bytes.
+    ``rest_bytes``: memory that a program frees while it captures is not used again before it has freed so many bytes. Regions of
+    :func:`out_of_order` keep at most so many bytes of freed memory, for each stream.
     ``check_version``: refuse versions of Warp with which this was not tried. Without it, functions of Warp that are not
     known count as ops that may touch anything.
 
@@ -72,7 +78,10 @@ def enable(*, chains: int = 0, rest_bytes: int = 1 << 30, check_version: bool = 
 
 
 def disable() -> None:
-    """Undo :func:`enable`. Graphs that were captured stay as they are. Not while Warp captures on a GPU."""
+    """
+    Undo :func:`enable`. Graphs that were captured stay as they are. Waits for the ops of regions, and raises what one of them
+    has failed of. StateError while Warp captures on a GPU, and in a region.
+    """
     global _enabled
     if _installed is not None and _enabled:
         _installed.remove()

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 import warp
-from warp._src import context as _context
+from warp._src import context as _warp_context
 
 from .. import _errors, _layout
 from .._arrays import SEGMENT, UPDATE
@@ -27,6 +27,7 @@ from ._functions import Range, address_of
 from ._launches import Functions, Launch, Memo
 from ._recording import pack
 
+_context: Any = _warp_context  # its attributes are not declared
 _ANYTHING = Uses(None, 0, None, None, 1)
 _NO_WAIT = ctypes.pointer(OpParams(None, 1))
 _SEQUENCES = (list, tuple)
@@ -68,13 +69,13 @@ class Order:
     def queue(self, context: Context, function: str, *args: Any) -> None:
         """Queue an op: call this function of the library with these arguments. They say that it must not wait."""
         call = getattr(held if context._holds else free, function)
+        self._pending = True  # before the call: the garbage collector may free memory behind it, and so join
         while not call(context._handle, *args):
             error = last_error()
             if error.status != _layout.ACS_ERR_FULL:
                 self.forget(context)
                 raise error
             context._make_room()
-        self._pending = True
         self.ops += 1
 
     def join(self) -> None:
@@ -173,9 +174,15 @@ class Regions:
                     del self._orders[order.stream]
                 if not self._orders:
                     self._remove()
-                if not order.depth and order.stream in self._blocks and self._blocks[order.stream].settle():
-                    # Other streams may have used the memory, too. Warp frees it in this one, which comes behind all.
-                    order.of.wait_stream(order.device.null_stream)
+                if not order.depth:
+                    self._settle(order)
+
+    def _settle(self, order: Order) -> None:
+        """Memory that was freed in a region may be used again in later ones. While its stream is captured it rests on."""
+        kept = self._blocks.get(order.stream)
+        if kept is not None and not self._core.wp_cuda_stream_is_capturing(order.stream) and kept.settle():
+            # Other streams may have used the memory, too. Warp frees it in this one, which comes behind all.
+            order.of.wait_stream(order.device.null_stream)
 
     def join(self, order: Order) -> None:
         """Order the stream behind the ops of its region, and ops from now on behind the stream."""
