@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import os
+import struct
 import sys
 import weakref
 from collections.abc import Sequence
@@ -95,13 +96,22 @@ def _caller() -> Any:
 class Function:
     """A kernel of the GPU, as ops launch it. It keeps its module loaded, since the library's graphs may hold the function."""
 
-    __slots__ = ("kernel", "module", "op", "sizes", "uses")
+    __slots__ = ("kernel", "module", "op", "sizes", "uses", "_form", "_arguments")
 
     def __init__(self, function: int, kernel: Any, adjoint: bool, module: Any) -> None:
         self.kernel, self.module = weakref.ref(kernel), module
         self.op = Kernel(function, name=kernel.key)
         self.sizes = _argument_sizes(kernel, adjoint)
         self.uses = kernel_uses(kernel, adjoint)
+        count = len(self.sizes or ())
+        self._form = struct.Struct("@" + "QII" * count)  # as the library has arguments: address, bytes, type
+        self._arguments = Arg * count
+
+    def arguments(self, addresses: Sequence[int]) -> Any:
+        """Its arguments, from where they lie."""
+        values = [0] * (3 * len(addresses))
+        values[::3], values[1::3] = addresses, self.sizes or ()
+        return self._arguments.from_buffer(bytearray(self._form.pack(*values)))
 
 
 class Launch:
@@ -115,7 +125,7 @@ class Launch:
         assert sizes is not None
         self.function = function
         self.bounds = ctypes.create_string_buffer(ctypes.string_at(addresses[0], sizes[0]), sizes[0])
-        self.args = (Arg * len(sizes))(*[Arg(at, size, 0) for at, size in zip(addresses, sizes)])
+        self.args = function.arguments(addresses)
         self.args[0].value = ctypes.addressof(self.bounds)
         ranges = launch_ranges(function.uses, addresses[1:])
         segments = pack(ranges)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import struct
 from collections.abc import Sequence
 
@@ -30,19 +31,24 @@ def touched(uses: KernelUses, addresses: Sequence[int]) -> list[tuple[int, int, 
     ranges: dict[tuple[int, int], int] = {}
     for use in uses.arrays:
         address = addresses[use.argument] + use.offset
-        fields = _descriptor.unpack(ctypes.string_at(address, _descriptor.size))
+        descriptor = ctypes.string_at(address, _descriptor.size)
         if use.kind == "indexed":
-            _add_indices(ranges, address, fields[2 + 2 * _DIMENSIONS])
-        if not (fields[0] or fields[1]):
-            continue
-        before, nbytes = _extent(fields, use.itemsize)
-        access = UPDATE if use.updates else READ
-        if nbytes and fields[0]:
-            key = fields[0] - before, nbytes
-            ranges[key] = ranges.get(key, 0) | access
-        if nbytes and fields[1] and use.gradient:
-            ranges[fields[1] - before, nbytes] = UPDATE
+            _add_indices(ranges, address, _descriptor.unpack(descriptor)[2 + 2 * _DIMENSIONS])
+        elements, gradient = _named_by(descriptor, use.itemsize)
+        if elements:
+            ranges[elements] = ranges.get(elements, 0) | (UPDATE if use.updates else READ)
+        if gradient and use.gradient:
+            ranges[gradient] = UPDATE
     return [(first, nbytes, access) for (first, nbytes), access in ranges.items()]
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _named_by(descriptor: bytes, itemsize: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """First byte and number of bytes of the elements of an array, and of their gradients, as far as there are any."""
+    fields = _descriptor.unpack(descriptor)
+    before, nbytes = _extent(fields, itemsize)
+    data, gradient = ((at - before, nbytes) if at and nbytes else None for at in fields[:2])
+    return data, gradient
 
 
 def _extent(fields: tuple[int, ...], itemsize: int) -> tuple[int, int]:

@@ -37,7 +37,8 @@ class Order:
     """A stream with a region: which ops it waits for, and what of its work later ops wait for."""
 
     def __init__(self, contexts: "Contexts", core: Any, device: Any) -> None:
-        self.device, self.of, self.stream = device, device.stream, address_of(device.stream.cuda_stream)
+        self.device, self.warp_stream = device, device.stream
+        self.stream = address_of(device.stream.cuda_stream)
         self.depth = self.ops = self.waits = 0
         self._contexts, self._core = contexts, core
         self._context: Context | None = None
@@ -182,7 +183,7 @@ class Regions:
         kept = self._blocks.get(order.stream)
         if kept is not None and not self._core.wp_cuda_stream_is_capturing(order.stream) and kept.settle():
             # Other streams may have used the memory, too. Warp frees it in this one, which comes behind all.
-            order.of.wait_stream(order.device.null_stream)
+            order.warp_stream.wait_stream(order.device.null_stream)
 
     def join(self, order: Order) -> None:
         """Order the stream behind the ops of its region, and ops from now on behind the stream."""
