@@ -43,6 +43,7 @@ class Subject:
     reset: Callable[[], None] = no_reset
     through_acs: bool = False
     steps: int = 50  # per batch
+    steps_before: int = 0  # of each batch, outside of the clock: what recurs is then known
     facts: dict[str, Any] = field(default_factory=dict)
     complaint: Callable[[], str | None] = lambda: None  # says what was wrong with the last run
     samples: list[float] = field(default_factory=list)  # microseconds per step, one for each batch
@@ -52,11 +53,20 @@ class Subject:
         self.reset()
         wp.synchronize_device()
         with acs_hooks(self.through_acs):
+            self.warm_up()
             begin = time.perf_counter()
             for _ in range(steps):
                 self.step()
             wp.synchronize_device()
             return time.perf_counter() - begin
+
+    def warm_up(self) -> None:
+        """Steps from the start state, and back to it."""
+        if self.steps_before:
+            for _ in range(self.steps_before):
+                self.step()
+            self.reset()
+            wp.synchronize_device()
 
     def state_after(self, steps: int) -> State:
         self.run(steps)

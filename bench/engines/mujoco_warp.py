@@ -40,6 +40,9 @@ class Mode:
 
 MODES = {
     "eager": Mode("eager"),
+    "acs_eager": Mode("eager", through_acs=True),
+    "eager_flat": Mode("eager", flat=True),
+    "acs_eager_flat": Mode("eager", flat=True, through_acs=True),
     "graph": Mode("graph"),
     "graph_again": Mode("graph"),  # the control: nothing differs from `graph`, so their ratio is noise
     "flat": Mode("graph", flat=True),
@@ -48,6 +51,8 @@ MODES = {
     "acs": Mode("graph", through_acs=True),
     "acs_flat": Mode("graph", flat=True, through_acs=True),
 }
+ON_REQUEST = ("eager_flat", "acs_eager_flat")  # only with --modes
+EAGER_STEPS_BEFORE = 30  # of each batch through ACS: parts that recur are found, and their graphs built
 ENGINE, HAND, ACS = ("graph", "flat"), ("hand", "hand_graphs"), ("acs", "acs_flat")
 
 
@@ -124,6 +129,12 @@ class Program:
         for index in range(len(self.datas)):
             self.step_of(index)
 
+    def step_out_of_order(self) -> None:
+        import acs.warp  # only this mode needs it
+
+        with acs.warp.out_of_order():
+            self.step_all()
+
     def on_streams(self, step: Callable[[int], None]) -> None:
         """Forks from the current stream to one for each environment, and joins them."""
         fork = wp.get_stream().record_event()
@@ -142,6 +153,8 @@ class Program:
 
     def prepare(self) -> None:
         """Captures what the mode launches. All kernels have been loaded."""
+        if self.mode.issue == "eager" and self.mode.through_acs:
+            self.step = self.step_out_of_order
         if self.mode.issue in ("streams", "graphs"):
             self.streams = [wp.Stream() for _ in self.datas]
         if self.mode.issue == "graph":
@@ -196,18 +209,19 @@ def build(scene: list[Environment], name: str, options: argparse.Namespace) -> m
         if mode.through_acs and mode.issue == "graph":
             facts["report"] = measure.acs_report()
     facts |= {"capture_s": time.perf_counter() - begin, "kernels": count["all"]}
-    steps = options.eager_steps if mode.issue == "eager" else options.steps
-    return measure.Subject(name, lambda: program.step(), program.state, program.reset, mode.through_acs, steps, facts,
-                           complaint=program.room)
+    eager = mode.issue == "eager"
+    return measure.Subject(name, lambda: program.step(), program.state, program.reset, mode.through_acs,
+                           options.eager_steps if eager else options.steps,
+                           EAGER_STEPS_BEFORE if eager and mode.through_acs else 0, facts, complaint=program.room)
 
 
 def chosen(scene: str, options: argparse.Namespace) -> list[str]:
     """The modes of a scene, the engine's own graph first, since the others are compared with it."""
-    names = [name for name in MODES if not options.modes or name in options.modes]
+    names = [name for name in MODES if (name in options.modes if options.modes else name not in ON_REQUEST)]
     if scene != "fleet":
         names = [name for name in names if name not in HAND]
     if not wp.get_device().is_cuda:
-        names = [name for name in names if MODES[name].issue in ("eager", "graph")]
+        names = [name for name in names if MODES[name].issue == "graph" or MODES[name] in (Mode("eager"), Mode("eager", flat=True))]
     return names
 
 

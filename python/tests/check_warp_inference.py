@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from acs._arrays import READ, UPDATE  # noqa: E402
 from acs.warp import _inference as inference  # noqa: E402
+from acs.warp import _ranges as ranges  # noqa: E402
 
 SKIPPED_MODULES = ("test", "examples", "viewer", "usd", "__main__", "record")
 
@@ -422,7 +423,7 @@ class Watch:
             return
         uses = inference.kernel_uses(kernel)
         addresses = [ctypes.addressof(parameter) for parameter in parameters[1:]]
-        touched = inference.touched(uses, addresses)
+        touched = ranges.touched(uses, addresses)
         every = self.ranges(kernel, addresses)
         before = {place: ctypes.string_at(*place) for place in every}
         invoke(kernel, hooks, parameters, adjoint)

@@ -22,7 +22,8 @@ from warp._src.codegen import Struct  # noqa: E402
 from warp._src.types import array_t  # noqa: E402
 
 from acs._arrays import READ, UPDATE  # noqa: E402
-from acs.warp._inference import ArrayUse, KernelUses, kernel_uses, touched  # noqa: E402
+from acs.warp._inference import ArrayUse, KernelUses, kernel_uses  # noqa: E402
+from acs.warp._ranges import touched  # noqa: E402
 
 wp.set_module_options({"enable_backward": False})
 

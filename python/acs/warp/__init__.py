@@ -1,5 +1,5 @@
 """
-Warp through ACS: graphs that Warp captures run in parallel.
+Warp through ACS: graphs that Warp captures, and launches without a capture, run in parallel.
 
     import acs.warp
 
@@ -8,8 +8,13 @@ Warp through ACS: graphs that Warp captures run in parallel.
         step()
     wp.capture_launch(capture.graph)        # what does not depend on each other runs side by side
 
-Each launch, copy and fill that is captured becomes an op. The bytes that it touches follow from the arrays among its
-arguments, and from what the kernel's code does with each of them. Without a capture Warp launches as it always does.
+Launches without a capture run out of order in a region:
+
+    with acs.warp.out_of_order():
+        step()
+
+Each launch, copy and fill in one of these becomes an op. The bytes that it touches follow from the arrays among its
+arguments, and from what the kernel's code does with each of them. Elsewhere Warp launches as it always does.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from .._context import _number
 
 if TYPE_CHECKING:
     from ._hooks import Hooks
+    from ._regions import Region
 
 KNOWN_VERSIONS = ("1.19.0",)
 """Versions of Warp with which this was tried."""
@@ -48,7 +54,8 @@ def enable(*, chains: int = 0, rest_bytes: int = 1 << 30, check_version: bool = 
 
     ``chains``: ops are placed on so many chains, each behind the one before it on its chain, so that no more run at once.
     0: a number that is good on today's devices (docs/capture.md). :data:`CHAINS_ANY`: no chains.
-    ``rest_bytes``: memory that a program frees while it captures is not used again before it has freed so many bytes.
+    ``rest_bytes``: memory that a program frees while it captures is not used again before it has freed so many bytes. Regions of
+    :func:`out_of_order` keep at most so many bytes of freed memory, for each stream.
     ``check_version``: refuse versions of Warp with which this was not tried. Without it, functions of Warp that are not
     known count as ops that may touch anything.
 
@@ -65,12 +72,16 @@ def enable(*, chains: int = 0, rest_bytes: int = 1 << 30, check_version: bool = 
                                            _layout.ACS_ERR_UNSUPPORTED) from error
         _installed = Hooks()
     _installed.chains, _installed.rest_bytes, _installed.latest = chains, rest_bytes, {}
+    _installed.regions.rest_bytes = rest_bytes
     _installed.install()
     _enabled = True
 
 
 def disable() -> None:
-    """Undo :func:`enable`. Graphs that were captured stay as they are. Not while Warp captures on a GPU."""
+    """
+    Undo :func:`enable`. Graphs that were captured stay as they are. Waits for the ops of regions, and raises what one of them
+    has failed of. StateError while Warp captures on a GPU, and in a region.
+    """
     global _enabled
     if _installed is not None and _enabled:
         _installed.remove()
@@ -83,6 +94,31 @@ def enabled() -> bool:
     return _enabled
 
 
+def out_of_order(device: Any = None) -> "Region":
+    """
+    With this: what is launched into the current stream of a CUDA device runs out of order, without a capture.
+
+        with acs.warp.out_of_order():
+            step()
+
+    Launches, copies and fills become ops, and those that do not depend on each other run side by side. All else that Warp does
+    with the device goes on in its order: the stream then waits for the ops before, and later ops wait for the stream. At the
+    end the stream waits for all ops; the call itself does not wait. ``device``: as for ``wp.launch``. Regions nest. Inside a
+    capture a region changes nothing. Work that other libraries give to the stream is not seen: :meth:`Region.join`.
+
+    Raises :class:`acs.StateError` before :func:`enable`, :class:`acs.UnsupportedError` for the CPU. The end of a region raises
+    what a launch has failed of, unless an exception ends it.
+    """
+    if _installed is None or not _enabled:
+        raise _errors.StateError("acs: acs.warp.enable was not called", _layout.ACS_ERR_STATE)
+    import warp
+    from ._regions import Region
+    where = warp.get_device(device)
+    if not where.is_cuda:
+        raise _errors.UnsupportedError(f"acs: the device {where} has no streams", _layout.ACS_ERR_UNSUPPORTED)
+    return Region(_installed.regions, where)
+
+
 def report() -> dict[str, Any]:
     """
     Figures of the graph whose capture ended last: its ``ops``, ``nodes``, ``edges``, ``levels`` (ops on its longest
@@ -91,4 +127,4 @@ def report() -> dict[str, Any]:
     return dict(_installed.latest) if _installed is not None else {}
 
 
-__all__ = ["CHAINS_ANY", "KNOWN_VERSIONS", "disable", "enable", "enabled", "report"]
+__all__ = ["CHAINS_ANY", "KNOWN_VERSIONS", "disable", "enable", "enabled", "out_of_order", "report"]

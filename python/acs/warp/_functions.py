@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._arrays import READ, UPDATE, WRITE
-from ._inference import ArrayUse, KernelUses, touched
+from ._inference import ArrayUse, KernelUses
+from ._ranges import touched
 
 Range = tuple[int, int, int]  # first byte, number of bytes, access
 
@@ -117,3 +118,13 @@ _QUIET = frozenset((
 def sends_work(name: str) -> bool:
     """Whether a function of this name may send work to a device. True for one that is not known."""
     return not (name in _QUIET or name.startswith(_QUIET_PREFIXES) or name.endswith("_host"))
+
+
+# Functions that send no work, and yet depend on that of a stream: they ask how far it has come, free memory, change streams.
+_OBSERVING_PREFIXES = ("wp_cuda_graphics_", "wp_cuda_ipc_", "wp_volume_get_")
+_OBSERVING = frozenset(("wp_cuda_stream_query", "wp_cuda_context_check", "wp_cuda_context_set_stream", "wp_free_pinned"))
+
+
+def observes_work(name: str) -> bool:
+    """Whether a function of this name that sends no work needs the work before it to be in its stream."""
+    return name in _OBSERVING or name.startswith(_OBSERVING_PREFIXES)

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _errors, _layout
-from .._arrays import UPDATE
 from .._context import Context
-from ._functions import TOUCHED, Range, address_of, condition, sends_work
-from ._inference import kernel_uses, touched
-from ._recording import READS_ALL, Memory, Recording
+from ._functions import TOUCHED, Range, address_of, condition, observes_work, sends_work
+from ._inference import kernel_uses
+from ._launches import launch_ranges
+from ._recording import Memory, Recording
+from ._regions import Regions
 
 _LAUNCH_ARGUMENTS = 11
 _FOR_EVER = ("wp_free_device_async", "wp_cuda_graph_destroy")
@@ -44,7 +46,7 @@ class Hooks:
         self.chains, self.rest_bytes = 0, 1 << 30
         self.latest: dict[str, int] = {}
         self._thread = _Thread()
-        self._kernels: dict[int, tuple[Any, bool]] = {}             # by function: kernel, whether it is the adjoint
+        self._kernels: dict[int, tuple[Any, bool, Any]] = {}        # by function: kernel, whether it is the adjoint, module
         self._suspended: dict[int, Recording] = {}                  # by graph: captures that go on later
         self._bodies: dict[int, tuple[Recording, int]] = {}         # by graph: op whose body it is
         self._graphs: dict[int, tuple[Memory, list[Range] | None]] = {}  # by graph: its memory, and what it touches
@@ -52,6 +54,7 @@ class Hooks:
         self._originals: dict[str, Any] = {}                        # functions that wrappers stand in for
         self._frees = False
         self._get_hooks: Any = None
+        self.regions = Regions(self._core, self._kernels, lambda: bool(self._thread.active))
 
     # -------------------------------------------------------------------------------------------------------- installing
 
@@ -81,34 +84,42 @@ class Hooks:
             "wp_memset_device": self._fill,
         }
         for name, function in list(vars(self._core).items()):
-            if name.startswith("wp_") and name not in _FOR_EVER and (name in special or sends_work(name)):
-                self._originals[name] = function
-                make = special.get(name)
-                setattr(self._core, name, make(function) if make else self._call(function, TOUCHED.get(name)))
+            sends = name in special or sends_work(name)
+            if not name.startswith("wp_") or name in _FOR_EVER or not (sends or observes_work(name)):
+                continue
+            self._originals[name] = function
+            make = special.get(name)
+            inner = make(function) if make else self._call(function, TOUCHED.get(name)) if sends else function
+            setattr(self._core, name, self.regions.wrap(name, inner))
         self._get_hooks = self._warp.ModuleExec.get_kernel_hooks
         setattr(self._warp.ModuleExec, "get_kernel_hooks", self._kernel_hooks(self._get_hooks))
         if not self._frees:  # these stay, since graphs outlive the others
             self._frees = True
-            self._core.wp_free_device_async = self._free(self._core.wp_free_device_async)
+            self._core.wp_free_device_async = self.regions.wrap("wp_free_device_async",
+                                                                self._free(self._core.wp_free_device_async))
             self._core.wp_cuda_graph_destroy = self._destroy_graph(self._core.wp_cuda_graph_destroy)
 
     def remove(self) -> None:
         """Take the wrappers away."""
         if self._thread.active or self._suspended:
             raise _errors.StateError("acs: Warp is capturing a graph", _layout.ACS_ERR_STATE)
+        if self.regions.open:
+            raise _errors.StateError("acs: a region of acs.warp.out_of_order has not ended", _layout.ACS_ERR_STATE)
         for name, function in self._originals.items():
             setattr(self._core, name, function)
         self._originals.clear()
         setattr(self._warp.ModuleExec, "get_kernel_hooks", self._get_hooks)
+        self.regions.close()
 
     def _kernel_hooks(self, original: Any) -> Callable[..., Any]:
         def get_kernel_hooks(module: Any, kernel: Any) -> Any:
             hooks = original(module, kernel)
             if hooks is not None:
+                loaded = weakref.ref(module)
                 if hooks.forward:
-                    self._kernels[address_of(hooks.forward)] = (kernel, False)
+                    self._kernels[address_of(hooks.forward)] = (kernel, False, loaded)
                 if hooks.backward:
-                    self._kernels[address_of(hooks.backward)] = (kernel, True)
+                    self._kernels[address_of(hooks.backward)] = (kernel, True, loaded)
             return hooks
         return get_kernel_hooks
 
@@ -153,11 +164,7 @@ class Hooks:
         known = self._kernels.get(address_of(function))
         if known is None:
             return None
-        uses = kernel_uses(*known)
-        if uses.everything == UPDATE:
-            return None
-        ranges = touched(uses, params[1:len(params)])  # the first one holds the launch's dimensions
-        return [*ranges, READS_ALL] if uses.everything else ranges
+        return launch_ranges(kernel_uses(*known[:2]), params[1:len(params)])  # the first one holds the launch's dimensions
 
     # ---------------------------------------------------------------------------------------------------------- captures
 

@@ -77,7 +77,7 @@ class Recording:
 
     def op(self, ranges: Iterable[Range] | None) -> int | None:
         """What the stream captured since the last call is one op. None: it touches anything. Returns its number, if any."""
-        segments = _pack(ranges)
+        segments = pack(ranges)
         uses = Uses(segments, len(segments) // SEGMENT.size, None, None, ranges is None)
         number = held.acs_graph_op(self._handle, self.stream, uses, None)
         if not number:
@@ -141,7 +141,7 @@ class Recording:
                 self.touched[at, size] = self.touched.get((at, size), 0) | (UPDATE if access != READ else READ)
 
 
-def _pack(ranges: Iterable[Range] | None) -> bytes:
+def pack(ranges: Iterable[Range] | None) -> bytes:
     if ranges is None:
         return b""
     return b"".join(SEGMENT.pack(at, size, 1, 0, access, 0, 0, 0) if size > 0 else
