@@ -187,14 +187,16 @@ class graph:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        assert self._mode is not None
-        self._mode.__exit__(kind, error, trace)
+        mode, capture = self._mode, self._capture
+        assert mode is not None
+        mode.__exit__(kind, error, trace)
+        self._mode = self._capture = None  # else the garbage collector would end the graph, maybe in a later capture
         try:
             if kind is None:
                 self._finish()
         finally:
             self._drop()
-            self._capture.__exit__(kind, error, trace)
+            capture.__exit__(kind, error, trace)
 
     def _finish(self) -> None:
         """Make the graph's edges."""

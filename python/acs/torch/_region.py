@@ -59,6 +59,7 @@ class Region(StreamRegion):
     def __exit__(self, *error: Any) -> None:
         if self._turns is not None:
             self._turns.__exit__(*error)
+            self._turns = None  # refers to the region
         super().__exit__(*error)
 
     def begin_ops(self) -> None:
