@@ -26,11 +26,15 @@ try:
     import jax.numpy as jnp
     import numpy
 except ImportError as error:
-    raise unittest.SkipTest(f"jax: {error}") from None
+    if __name__ != "__main__":
+        raise unittest.SkipTest(f"jax: {error}") from None
+    print(f"skipped: {error}")
+    sys.exit(77)
 
 import acs.jax
 from acs.jax import _calls, _ffi
 
+FAILURES = jax.errors.JaxRuntimeError, ValueError  # the latter of programs that JAX has called before
 DEVICES = jax.devices("cpu")
 jax.config.update("jax_default_device", DEVICES[0])
 
@@ -87,9 +91,10 @@ class Checks(unittest.TestCase):
 
     def assert_fails(self, function, text, *inputs):
         """The call fails with this text, and does so again; other calls succeed after it."""
-        for _ in range(2):
-            with self.assertRaisesRegex(jax.errors.JaxRuntimeError, text):
-                jax.block_until_ready(jax.jit(function)(*inputs or (self.x,)))
+        run = jax.jit(function)
+        for _ in range(3):
+            with self.assertRaisesRegex(FAILURES, text):
+                jax.block_until_ready(run(*inputs or (self.x,)))
             self.assert_equal(jax.jit(powers)(self.x), self.x * 2)
 
 
@@ -405,6 +410,40 @@ class Interface(Checks):
         with self.assertRaisesRegex(acs.UnsupportedError, "has 100 bytes"):
             other.check()
 
+    def test_questions_to_xla(self):
+        """What only a GPU's calls ask, on the CPU: the answer, or XLA's text."""
+        found = []
+
+        def run(platform, frame):
+            found.append((platform, frame.device()))
+            frame.stream()
+
+        jax.block_until_ready(powers(self.x))
+        before, acs.jax._handlers._run = acs.jax._handlers._run, run
+        try:
+            with self.assertRaisesRegex(FAILURES, "XLA does not tell the stream of a call: .+"):
+                jax.block_until_ready(powers(self.x))
+        finally:
+            acs.jax._handlers._run = before
+        self.assertEqual(found, [("cpu", 0)])
+
+    def test_the_way_of_a_gpu(self):
+        """Order by a stream instead of a wait; the CPU's contexts take any stream."""
+        class Where(_calls.Where):
+            def __init__(self, platform, frame):
+                super().__init__(platform, frame)
+                self.stream = 0
+
+        before = _calls.Where, _calls.DeviceArray
+        _calls.Where, _calls.DeviceArray = Where, _calls.HostArray
+        try:
+            Results.test_inside_jit_and_outside(self)
+            Failures.test_launches_that_are_refused(self)
+            Failures.test_ops_that_fail(self)
+            Failures.test_inputs_are_not_written(self)
+        finally:
+            _calls.Where, _calls.DeviceArray = before
+
     def test_ctrl_c_before_the_first_line_of_a_call(self):
         """ctypes returns nothing then, and the function in C makes an error."""
         jax.block_until_ready(powers(self.x))
@@ -473,7 +512,7 @@ while came < 60:
         ready.set()
         while True:
             wrong += not numpy.array_equal(run(big), want)
-    except (KeyboardInterrupt, jax.errors.JaxRuntimeError) as error:
+    except (KeyboardInterrupt, *test_jax.FAILURES) as error:
         if not isinstance(error, KeyboardInterrupt) and "KeyboardInterrupt" not in str(error):
             raise
     came += 1
@@ -499,7 +538,7 @@ def wait(context, x, out):
 
 try:
     jax.block_until_ready(jax.jit(wait)(x))
-except jax.errors.JaxRuntimeError as error:
+except test_jax.FAILURES as error:
     print(str(error).split(":")[0], "after its", *steps)
 print("next is", "right" if numpy.array_equal(powers(x), x * 2) else "wrong")
 """

@@ -74,11 +74,13 @@ class Where:
 class Call:
     """
     What the function of an op launches with, from its beginning to its return, on the thread that it was called on.
-    ``platform`` is "cpu" or "CUDA", ``device`` the number of the GPU, 0 on the CPU.
+    ``platform`` is "cpu" or "CUDA", ``device`` the number of the GPU, 0 on the CPU, ``stream`` XLA's CUDA stream as a
+    number, None on the CPU. Work that you give to the stream yourself has no order with the ops: in one call use one of the
+    two.
     """
 
-    def __init__(self, context: Context, platform: str, device: int, lease: Lease, inputs: Sequence[Array]) -> None:
-        self.platform, self.device = platform, device
+    def __init__(self, context: Context, where: Where, lease: Lease, inputs: Sequence[Array]) -> None:
+        self.platform, self.device, self.stream = where.platform, where.device, where.stream
         self._context, self._lease, self._thread = context, lease, threading.get_ident()
         self._inputs = [(array._span.ptr, array._span.ptr + array._span.nbytes, array) for array in inputs if array._readonly]
 
@@ -249,7 +251,7 @@ def _section(entry: Entry, context: Context, where: Where, interrupts: _Interrup
             context.after_stream(where.stream, updates=[ALL])  # all: what is no buffer of XLA's is ordered, too
     except _errors.Error as failure:
         return failure
-    call = Call(context, where.platform, where.device, lease, inputs)
+    call = Call(context, where, lease, inputs)
     raised = _called(entry, call, inputs + outputs, interrupts)
     lease.ended = True
     late = _end(context, where.stream)
