@@ -47,6 +47,7 @@ def scale(grid, to, source, by, count):
 
 
 SCALE = acs.Kernel(host=scale, signature="pointer, pointer, float32, int32", name="scale")
+GPU_ONLY = acs.Kernel(4096, signature="pointer", name="gpu_only")  # on the CPU its op fails
 
 
 def like_first(x, *_, **__):
@@ -219,14 +220,23 @@ class Results(Checks):
         self.assert_equal(jax.jit(powers)(jax.device_put(self.x, DEVICES[1])), self.x * 2)
 
     def test_many_threads(self):
+        """Each call has its own failures, and no others."""
         run = jax.jit(lambda x: powers(x, times=3) + powers(x + 1))
+        fail = jax.jit(faulty(lambda context, x, out: context.launch(GPU_ONLY, 1, 1, (out,), updates=[out])))
         wrong = []
 
         def work(number):
             for i in range(20):
                 x = self.x + number * 100 + i
-                if not numpy.array_equal(run(x), x * 8 + (x + 1) * 2):
-                    wrong.append((number, i))
+                try:
+                    if number % 2:
+                        jax.block_until_ready(fail(x))
+                        wrong.append("did not fail")
+                    elif not numpy.array_equal(run(x), x * 8 + (x + 1) * 2):
+                        wrong.append((number, i))
+                except FAILURES as error:
+                    if not number % 2 or "gpu_only" not in str(error):
+                        wrong.append(error)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
         for thread in threads:
@@ -261,10 +271,8 @@ class Failures(Checks):
         self.assert_fails(faulty(hide), "INVALID_ARGUMENT: acs.jax: op 'function': .*grid")
 
     def test_ops_that_fail(self):
-        gpu_only = acs.Kernel(4096, signature="pointer", name="gpu_only")
-
         def fault(context, x, out):
-            context.launch(gpu_only, 1, 1, (out,), updates=[out])
+            context.launch(GPU_ONLY, 1, 1, (out,), updates=[out])
             context.fill(out, 0)
 
         self.assert_fails(faulty(fault), "gpu_only.*test_jax.py:")
@@ -477,6 +485,7 @@ class Interface(Checks):
     def test_exit_with_calls_under_way(self):
         for _ in range(5):
             self.assertEqual(self.run_program(LEFT), "leaves\n")
+        self.assertEqual(self.run_program(UNDER_WAY), "ended with the call\n")
 
 
 PROGRAM = f"""
@@ -521,25 +530,31 @@ thread.join()
 print(f"{came} interrupted, {wrong} wrong, the next is", numpy.array_equal(run(big), want))
 """
 WAITED = """
-steps = []
+steps, gate = [], threading.Event()
 
 @acs.host_body("pointer")
-def slow(grid, to):
-    os.kill(os.getpid(), signal.SIGINT)
-    for _ in range(100000):
-        pass
+def late(grid, to):
+    gate.wait(20)  # for ever, if the call did not wait for it
     steps.append("op")
 
-slow = acs.Kernel(host=slow, signature="pointer", name="slow")
+late = acs.Kernel(host=late, signature="pointer", name="late")
+end = acs.jax._calls._end
+
+def interrupted_end(context, stream):
+    signal.raise_signal(signal.SIGINT)
+    gate.set()
+    return end(context, stream)
 
 @acs.jax.op(outputs=like_first)
 def wait(context, x, out):
-    context.launch(slow, 1, 1, (out,), writes=[out])
+    context.launch(late, 1, 1, (out,), writes=[out])
 
+acs.jax._calls._end = interrupted_end
 try:
     jax.block_until_ready(jax.jit(wait)(x))
 except test_jax.FAILURES as error:
     print(str(error).split(":")[0], "after its", *steps)
+acs.jax._calls._end = end
 print("next is", "right" if numpy.array_equal(powers(x), x * 2) else "wrong")
 """
 LEFT = """
@@ -547,6 +562,24 @@ run = jax.jit(lambda x: powers(jax.lax.fori_loop(0, 3, lambda i, y: y @ y / 700 
 y = run(jnp.ones((700, 700)))
 z = run(y)
 print("leaves")
+"""
+UNDER_WAY = """
+import atexit
+started, gate, done = threading.Event(), threading.Event(), []
+atexit.register(lambda: print("ended with", *done))  # behind the wait for calls, which the first use registers
+
+@acs.jax.op(outputs=like_first)
+def wait(context, x, out):
+    started.set()
+    gate.wait(20)
+    context.copy(out, x)
+    for _ in range(1000000):
+        pass
+    done.append("the call")
+
+threading.Thread(target=lambda: wait(x), daemon=True).start()
+started.wait()
+atexit.register(gate.set)
 """
 
 if __name__ == "__main__":
