@@ -3,6 +3,7 @@ acs.jax on the CPU: ops inside JAX's programs. Skipped where JAX is not installe
 package installed. What needs a GPU is in test_jax_gpu.py.
 """
 
+import contextlib
 import ctypes
 import functools
 import operator
@@ -36,7 +37,6 @@ from acs.jax import _calls, _ffi
 
 FAILURES = jax.errors.JaxRuntimeError, ValueError  # the latter of programs that JAX has called before
 DEVICES = jax.devices("cpu")
-jax.config.update("jax_default_device", DEVICES[0])
 
 
 @acs.host_body("pointer, pointer, float32, int32")
@@ -85,6 +85,7 @@ def faulty(fault, outputs=like_first, **settings):
 
 class Checks(unittest.TestCase):
     def setUp(self):
+        jax.config.update("jax_default_device", DEVICES[0])
         self.x = jnp.arange(12, dtype="float32").reshape(3, 4)
 
     def assert_equal(self, got, want):
@@ -442,15 +443,15 @@ class Interface(Checks):
                 super().__init__(platform, frame)
                 self.stream = 0
 
-        before = _calls.Where, _calls.DeviceArray
-        _calls.Where, _calls.DeviceArray = Where, _calls.HostArray
+        before = _calls.Where, _calls.DeviceArray, _calls._gpu_of
+        _calls.Where, _calls.DeviceArray, _calls._gpu_of = Where, _calls.HostArray, lambda _: contextlib.nullcontext()
         try:
             Results.test_inside_jit_and_outside(self)
             Failures.test_launches_that_are_refused(self)
             Failures.test_ops_that_fail(self)
             Failures.test_inputs_are_not_written(self)
         finally:
-            _calls.Where, _calls.DeviceArray = before
+            _calls.Where, _calls.DeviceArray, _calls._gpu_of = before
 
     def test_ctrl_c_before_the_first_line_of_a_call(self):
         """ctypes returns nothing then, and the function in C makes an error."""
@@ -495,6 +496,7 @@ import _thread, os, signal, threading, time
 import jax, jax.numpy as jnp, numpy
 import acs, acs.jax, test_jax
 from test_jax import acs, like_first, powers
+jax.config.update("jax_default_device", test_jax.DEVICES[0])
 x = jnp.arange(12, dtype="float32").reshape(3, 4)
 """
 INTERRUPTED = """

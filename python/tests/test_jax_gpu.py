@@ -27,7 +27,6 @@ except (ImportError, RuntimeError) as error:
 import acs
 import acs.jax
 
-jax.config.update("jax_default_device", GPUS[0])
 SOURCE = r"""
 extern "C" __global__ void turn(float *x, float by, int n)
 {
@@ -89,6 +88,7 @@ def expected(x, steps=STEPS):
 
 class Checks(unittest.TestCase):
     def setUp(self):
+        jax.config.update("jax_default_device", GPUS[0])
         self.x = jax.random.uniform(jax.random.key(1), (ROWS, COUNT))
 
     def assert_equal(self, got, want):

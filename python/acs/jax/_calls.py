@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import functools
 import secrets
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy
@@ -125,6 +127,23 @@ class Call:
                                             "has it", _layout.ACS_ERR_ARGUMENT)
 
 
+@contextlib.contextmanager
+def _gpu_of(stream: int | None) -> Iterator[None]:
+    """With this the thread's current GPU is that of a stream. None: there is no GPU."""
+    if stream is None:
+        yield
+        return
+    driver, handle = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()  # XLA has loaded the driver
+    code = driver.cuStreamGetCtx(ctypes.c_void_p(stream), ctypes.byref(handle)) or driver.cuCtxPushCurrent_v2(handle)
+    if code:
+        raise _errors.DeviceError(f"acs.jax: the GPU of XLA's stream {stream:#x} cannot be selected: CUDA's error {code}",
+                                  _layout.ACS_ERR_DEVICE, code)
+    try:
+        yield
+    finally:
+        driver.cuCtxPopCurrent_v2(ctypes.byref(handle))
+
+
 class _Contexts:
     """
     Contexts that are kept for calls. A call has one for itself, so that its failures are its own. The one that was given
@@ -135,13 +154,14 @@ class _Contexts:
         self._lock = threading.Lock()
         self._free: dict[Key, list[Context]] = {}
 
-    def take(self, key: Key) -> Context:
-        """A context for a call, which gives it back. A new one belongs to the current GPU of the thread: XLA sets it."""
+    def take(self, key: Key, stream: int | None) -> Context:
+        """A context for a call, which gives it back. A new one belongs to the GPU of the stream."""
         with self._lock:
             kept = self._free.setdefault(key, [])
             if kept:
                 return kept.pop()
-        return Context(backend=key[0], **dict(key[2]))
+        with _gpu_of(stream):
+            return Context(backend=key[0], **dict(key[2]))
 
     def give(self, key: Key, context: Context) -> None:
         """The call has ended, and another one can have its context. One that is not given back is closed at exit."""
@@ -273,7 +293,7 @@ def _described(entry: Entry, failure: BaseException) -> _ffi.Failed:
 def _execute(entry: Entry, where: Where) -> None:
     key = (where.backend, where.device, entry.options)
     with _Interrupts() as interrupts:
-        context = contexts.take(key)
+        context = contexts.take(key, where.stream)
         failure = _section(entry, context, where, interrupts)
         if failure is None or _clear(context):
             contexts.give(key, context)
@@ -289,4 +309,4 @@ def run(platform: str, frame: _ffi.Frame) -> None:
     elif frame.raw.stage == _ffi.INITIALIZE:
         where = Where(platform, frame)
         key = (where.backend, where.device, entry.options)
-        contexts.give(key, contexts.take(key))
+        contexts.give(key, contexts.take(key, where.stream))
