@@ -368,25 +368,29 @@ class Interface(Checks):
         compiler = shutil.which("cc")
         if not compiler:
             self.skipTest("no C compiler")
-        names = {"Extension_Base": "Extension", "Api_Version": "Version", "Metadata": "Metadata", "Buffer": "Buffer",
-                 "Args": "Buffers", "Rets": "Buffers", "Attrs": "Attributes", "CallFrame": "CallFrame",
-                 "Error_Create_Args": "ErrorCreate", "Error_GetMessage_Args": "ErrorText",
-                 "Error_Destroy_Args": "ErrorDestroy", "Stream_Get_Args": "StreamGet", "DeviceOrdinal_Get_Args": "DeviceGet",
-                 "Api": "Table"}
-        asked = [f"XLA_FFI_{name}_STRUCT_SIZE" for name in names if name != "Extension_Base"]
-        asked += [f"offsetof(XLA_FFI_{struct}, {field})" for struct, field in (
-            ("Metadata", "traits"), ("Metadata_Extension", "metadata"), ("CallFrame", "stage"), ("CallFrame", "attrs"),
-            ("Buffer", "dims"), ("Attrs", "attrs"), ("Scalar", "value"), ("Api", "XLA_FFI_Error_Create"),
-            ("Api", "XLA_FFI_Stream_Get"), ("Api", "XLA_FFI_DeviceOrdinal_Get"))]
         f = _ffi
-        own = [f._size(getattr(f, name)) for key, name in names.items() if key != "Extension_Base"]
-        own += [field.offset for field in (f.Metadata.traits, f.Extension.metadata, f.CallFrame.stage, f.CallFrame.attributes,
-                                           f.Buffer.dims, f.Attributes.items, f.Scalar.value, f.Table.error_create,
-                                           f.Table.stream_get, f.Table.device_get)]
-        self.assertEqual(own, self.compiled(compiler, asked))
+        structures = {"Api_Version": f.Version, "Metadata": f.Metadata, "Buffer": f.Buffer, "Args": f.Buffers,
+                      "Rets": f.Buffers, "Attrs": f.Attributes, "CallFrame": f.CallFrame, "Error_Create_Args": f.ErrorCreate,
+                      "Error_Destroy_Args": f.ErrorDestroy, "Stream_Get_Args": f.StreamGet,
+                      "DeviceOrdinal_Get_Args": f.DeviceGet}
+        places = {"Metadata, traits": f.Metadata.traits, "Metadata_Extension, metadata": f.Extension.metadata,
+                  "CallFrame, stage": f.CallFrame.stage, "CallFrame, attrs": f.CallFrame.attributes,
+                  "Buffer, dims": f.Buffer.dims, "Attrs, attrs": f.Attributes.items, "Scalar, value": f.Scalar.value,
+                  "Api, XLA_FFI_Error_Create": f.Table.error_create, "Api, XLA_FFI_Error_Destroy": f.Table.error_destroy,
+                  "Api, XLA_FFI_Stream_Get": f.Table.stream_get, "Api, XLA_FFI_DeviceOrdinal_Get": f.Table.device_get}
+        if "XLA_FFI_Error_GetDetails" in self.header():  # since 0.5
+            structures["Error_GetDetails_Args"] = f.ErrorText
+            places["Api, XLA_FFI_Error_GetDetails"] = f.Table.error_text
+        sizes = self.compiled(compiler, [f"XLA_FFI_{name}_STRUCT_SIZE" for name in structures])
+        self.assertEqual(dict(zip(structures, sizes)), {name: f._size(kind) for name, kind in structures.items()})
+        offsets = self.compiled(compiler, [f"offsetof(XLA_FFI_{place})" for place in places])
+        self.assertEqual(dict(zip(places, offsets)), {place: field.offset for place, field in places.items()})
         major, minor = self.compiled(compiler, ["XLA_FFI_API_MAJOR", "XLA_FFI_API_MINOR"])
         self.assertEqual(major, f.MAJOR)
         self.assertGreaterEqual(minor, f.MINOR_LEAST)
+
+    def header(self):
+        return pathlib.Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text()
 
     def compiled(self, compiler, asked):
         """What these expressions are in C."""
@@ -398,8 +402,7 @@ class Interface(Checks):
             return [int(line) for line in subprocess.check_output([f"{folder}/sizes"]).split()]
 
     def test_types_of_elements_are_those_of_the_header(self):
-        text = pathlib.Path(jax.ffi.include_dir(), "xla/ffi/api/c_api.h").read_text()
-        codes = {int(code): name for name, code in re.findall(r"XLA_FFI_DataType_(\w+) = (\d+)", text)}
+        codes = {int(code): name for name, code in re.findall(r"XLA_FFI_DataType_(\w+) = (\d+)", self.header())}
         letters = {"int": "S", "uint": "U", "float": "F", "bfloat": "BF", "complex": "C"}
         for code, name in _ffi.DTYPES.items():
             kind, size = re.match(r"([a-z]+)(.*)", name).groups()
@@ -465,7 +468,7 @@ class Interface(Checks):
             _, error = map(operator.methodcaller("__call__"), steps)  # in C, between which Python looks at no signals
         finally:
             sys.unraisablehook = sys.__unraisablehook__
-        about = _ffi.ErrorText(_ffi._size(_ffi.ErrorText), None, error, None)
+        about = _ffi.ErrorText(_ffi._size(_ffi.ErrorText), None, error)
         api.table.error_text(ctypes.addressof(about))
         self.assertIn(b"an exception came before the op began", about.text)
         self.assertEqual(errors, [KeyboardInterrupt])
@@ -579,7 +582,7 @@ def wait(context, x, out):
         pass
     done.append("the call")
 
-threading.Thread(target=lambda: wait(x), daemon=True).start()
+y = jax.jit(lambda x: wait(x @ x))(jnp.ones((1500, 1500)))  # so large that XLA has its own thread do it
 started.wait()
 atexit.register(gate.set)
 """

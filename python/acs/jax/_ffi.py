@@ -14,7 +14,7 @@ from typing import Any
 from .. import _errors, _layout
 from .._library import _path
 
-MAJOR, MINOR_LEAST, MINOR_MOST = 0, 1, 3  # versions of the interface in which these structures are the same
+MAJOR, MINOR_LEAST, MINOR_MOST = 0, 1, 5  # versions of the interface in which these structures are the same
 INITIALIZE, EXECUTE = 2, 3                # stages of a call; no other one is registered
 _METADATA, _COMMAND_BUFFER = 1, 1         # kind of an extension; trait of a handler: XLA may capture its work
 _BUFFER, _SCALAR, _INT64 = 1, 3, 5        # kinds of arguments and results, of attributes; a type of elements
@@ -81,7 +81,7 @@ class ErrorCreate(_Sized):
 
 
 class ErrorText(_Sized):
-    _fields_ = [("error", c_void_p), ("text", c_char_p)]
+    _fields_ = [("error", c_void_p), ("text", c_char_p), ("code", c_int)]  # the last one since 0.5
 
 
 class ErrorDestroy(_Sized):
@@ -149,7 +149,7 @@ class Api:
         args.struct_size = _size(type(args))
         error = function(ctypes.addressof(args))
         if error:
-            about = ErrorText(_size(ErrorText), None, error, None)
+            about = ErrorText(_size(ErrorText), None, error)
             self.table.error_text(ctypes.addressof(about))
             text = (about.text or b"").decode(errors="replace")
             end = ErrorDestroy(_size(ErrorDestroy), None, error)
