@@ -50,8 +50,11 @@ static struct {
     uint64_t under_way;   /* calls of Python that have not returned */
 } g_calls = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
+/* NULL where XLA asks for metadata without giving its functions. It gets none, and refuses the handler. */
 static void *error_of(const xla_api *api, const char *text)
 {
+    if (!api)
+        return NULL;
     xla_error_create args = {offsetof(xla_error_create, code) + sizeof(int), NULL, text, XLA_CANCELLED};
     return api->error_create(&args);
 }

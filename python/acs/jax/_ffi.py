@@ -242,37 +242,47 @@ class Handlers:
 
     def _answer(self, handler: int, at: int, answer: Any) -> None:
         raw = CallFrame.from_address(at)
-        api = self.api
-        if api is None or ctypes.addressof(api.table) != raw.api:  # each platform may have one
-            api = self.api = Api(raw.api)
         error = 0
         try:
-            self._take(handler, api, raw)
+            if not _describe(raw, HANDLERS[handler][1]):
+                self._take(HANDLERS[handler][0], raw)
         except BaseException as failure:
             known = isinstance(failure, (Failed, _errors.Error))
             text = str(failure) if known else f"acs.jax: {type(failure).__name__}: {failure}"
-            error = api.error(text, code_of(failure))
+            error = Api(raw.api).error(text, code_of(failure)) if raw.api else 0
         answer.contents.error, answer.contents.answered = error, 1
 
-    def _take(self, handler: int, api: Api, raw: CallFrame) -> None:
-        platform, capturable = HANDLERS[handler]
-        extension = raw.extension
-        while extension:
-            about = Extension.from_address(extension)
-            if about.type == _METADATA:
-                return _describe(api, Metadata.from_address(about.metadata), capturable)
-            extension = about.next
-        api.check()
-        _check_size(raw.struct_size, CallFrame, "a call's frame")
+    def _take(self, platform: str, raw: CallFrame) -> None:
+        api = self.api
+        if api is None or ctypes.addressof(api.table) != raw.api:  # each platform may have one
+            api = Api(raw.api)
+            api.check()
+            _check_size(raw.struct_size, CallFrame, "a call's frame")
+            self.api = api
         self._run(platform, Frame(api, raw))
 
 
-def _describe(api: Api, metadata: Metadata, capturable: bool) -> None:
-    """Tell XLA the version of these structures, and what it may do. It refuses a version that it does not support."""
-    _check_size(metadata.struct_size, Metadata, "the metadata of a handler")
-    minor = api.table.version.minor if api.table.version.major == MAJOR else MINOR_MOST
-    metadata.version.major, metadata.version.minor = MAJOR, min(minor, MINOR_MOST)
-    metadata.traits = _COMMAND_BUFFER if capturable else 0
+def _describe(raw: CallFrame, capturable: bool) -> bool:
+    """If XLA asks for the metadata of a handler, tell it the version of these structures and what it may do."""
+    extension = raw.extension
+    while extension:
+        about = Extension.from_address(extension)
+        if about.type == _METADATA:
+            metadata = Metadata.from_address(about.metadata)
+            _check_size(metadata.struct_size, Metadata, "the metadata of a handler")
+            metadata.version.major, metadata.version.minor = MAJOR, min(_minor(raw), MINOR_MOST)
+            metadata.traits = _COMMAND_BUFFER if capturable else 0
+            return True
+        extension = about.next
+    return False
+
+
+def _minor(raw: CallFrame) -> int:
+    """Second number of XLA's version. XLA refuses what it does not support. In 0.1 this question comes without functions."""
+    if not raw.api:
+        return MINOR_LEAST
+    version = Table.from_address(raw.api).version
+    return version.minor if version.major == MAJOR else MINOR_MOST
 
 
 def code_of(failure: BaseException) -> int:
