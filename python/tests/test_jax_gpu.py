@@ -42,8 +42,16 @@ extern "C" __global__ void add(float *to, const float *from, int n)
 }
 """
 TURN = cupy.RawKernel(SOURCE, "turn")
-TURN_OP = acs.Kernel(TURN, signature="pointer, float32, int32")
 ADD_OP = acs.Kernel(cupy.RawKernel(SOURCE, "add"), signature="pointer, pointer, int32")
+
+
+def turn_on(device):
+    """The kernel for one GPU, to which a function of CuPy belongs."""
+    with cupy.cuda.Device(device):
+        return acs.Kernel(cupy.RawKernel(SOURCE, "turn"), signature="pointer, float32, int32")
+
+
+TURN_OPS = [turn_on(device) for device in range(len(GPUS[:2]))]
 ROWS, COUNT, STEPS, BY = 32, 4096, 20, 0.5
 
 
@@ -51,30 +59,33 @@ def like_first(x, *_, **__):
     return jax.ShapeDtypeStruct(x.shape, x.dtype)
 
 
+def launch(context, rows, steps):
+    n, turn = rows[0].nbytes // 4, TURN_OPS[context.device]
+    for _ in range(steps):
+        for row in rows:
+            context.launch(turn, -(-n // 256), 256, (row, BY, n), updates=[row])
+
+
 def launch_chains(context, x, out, steps=STEPS):
     """Each row is a chain of its own."""
-    n = x.nbytes // 4 // len(x)
-    for row in range(len(x)):
-        context.copy(out[row], x[row])
-    for _ in range(steps):
-        for row in range(len(x)):
-            context.launch(TURN_OP, -(-n // 256), 256, (out[row], BY, n), updates=[out[row]])
+    rows = list(out)
+    for to, row in zip(rows, x):
+        context.copy(to, row)
+    launch(context, rows, steps)
 
 
 def launch_in_place(context, x, out, steps=STEPS):
-    n = x.nbytes // 4 // len(x)
-    for _ in range(steps):
-        for row in range(len(x)):
-            context.launch(TURN_OP, -(-n // 256), 256, (x[row], BY, n), updates=[x[row]])
+    launch(context, list(x), steps)
 
 
 def launch_in_stream(context, x, out, steps=STEPS):
     """The same kernels without ACS, in XLA's stream."""
-    n = x.nbytes // 4 // len(x)
+    n = x[0].nbytes // 4
+    rows = [(cupy.uint64(row.ptr), cupy.float32(BY), cupy.int32(n)) for row in x]
     with cupy.cuda.ExternalStream(context.stream):
         for _ in range(steps):
-            for row in range(len(x)):
-                TURN((-(-n // 256),), (256,), (cupy.uint64(x[row].ptr), cupy.float32(BY), cupy.int32(n)))
+            for row in rows:
+                TURN((-(-n // 256),), (256,), row)
 
 
 chains = acs.jax.op(outputs=like_first)(launch_chains)
@@ -204,14 +215,14 @@ class Failures(Checks):
 
     def test_launches_that_are_refused(self):
         def fault(context, x, out):
-            context.launch(TURN_OP, 1, 4096, (out, BY, 1), updates=[out])
+            context.launch(TURN_OPS[0], 1, 4096, (out, BY, 1), updates=[out])
 
         for capture in (True, False):
             self.assert_fails(fault, "op 'fault': .*block", capture=capture)
 
     def test_inputs_are_not_written(self):
         def fault(context, x, out):
-            context.launch(TURN_OP, 1, 256, (cupy.asarray(x)[1], BY, 256), updates=[cupy.asarray(x)[1]])
+            context.launch(TURN_OPS[0], 1, 256, (cupy.asarray(x)[1], BY, 256), updates=[cupy.asarray(x)[1]])
 
         self.assert_fails(fault, "input 0 is written")
 

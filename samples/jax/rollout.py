@@ -109,10 +109,11 @@ def make_op(step):
         return like, like, like
 
     @acs.jax.op(outputs=outputs, input_output_aliases={0: 0, 1: 1})
-    def advance(context, _, __, places, speeds, pulls):
-        for i in range(SUBSTEPS):
-            for system in range(len(places)):
-                step(context, places[system], speeds[system], pulls[system])
+    def advance(context, old_places, old_speeds, places, speeds, pulls):
+        systems = list(zip(places, speeds, pulls))
+        for _ in range(SUBSTEPS):
+            for system in systems:
+                step(context, *system)
 
     return advance
 

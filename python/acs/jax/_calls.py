@@ -183,7 +183,7 @@ class _Interrupts:
         self._before: Any = None
 
     def __enter__(self) -> "_Interrupts":
-        if threading.current_thread() is threading.main_thread() and callable(signal.getsignal(signal.SIGINT)):
+        if threading.get_ident() == threading.main_thread().ident and callable(signal.getsignal(signal.SIGINT)):
             self._before = signal.signal(signal.SIGINT, self._signal)
         return self
 
