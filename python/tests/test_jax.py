@@ -399,7 +399,7 @@ class Interface(Checks):
         with tempfile.TemporaryDirectory() as folder:
             source = pathlib.Path(folder, "sizes.c")
             lines = [f'printf("%d\\n", (int)({expression}));' for expression in asked]
-            source.write_text('#include <stdio.h>\n#include "xla/ffi/api/c_api.h"\nint main(void)\n{\n' + "\n".join(lines) + "}")
+            source.write_text("\n".join(['#include <stdio.h>', '#include "xla/ffi/api/c_api.h"', "int main(void) {", *lines, "}"]))
             subprocess.run([compiler, f"-I{jax.ffi.include_dir()}", str(source), "-o", f"{folder}/sizes"], check=True)
             return [int(line) for line in subprocess.check_output([f"{folder}/sizes"]).split()]
 
