@@ -18,7 +18,7 @@ import threading
 from typing import Any
 
 from ._arrays import ALL, Span, bytes_at, span, strided, tile, token
-from ._context import Block, Context
+from ._context import Block, Context, Launch
 from ._errors import (ArgumentError, CheckError, DeviceError, Error, FullError, HostError, InternalError, LaunchError,
                       OptionError, OutOfMemoryError, Site, SkippedError, StateError, UnsupportedError)
 from ._kernels import Kernel, host_body
@@ -63,6 +63,6 @@ def sync() -> None:
 
 
 __all__ = ["ALL", "ArgumentError", "Block", "CheckError", "Context", "DeviceError", "Error", "FullError", "HostError",
-           "InternalError", "Kernel", "LaunchError", "OptionError", "OutOfMemoryError", "Site", "SkippedError", "Span",
+           "InternalError", "Kernel", "Launch", "LaunchError", "OptionError", "OutOfMemoryError", "Site", "SkippedError", "Span",
            "StateError", "UnsupportedError", "__version__", "bytes_at", "copy", "default", "fill", "host_body", "launch", "span",
            "strided", "sync", "tile", "token", "wait"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from . import _arrays, _errors, _layout, _waits
 from ._arrays import READ, UPDATE, WRITE, Place, Span, on_gpu, pack_bytes, place, span
-from ._kernels import Kernel, plain_value
+from ._kernels import Kernel, Packing, plain_value
 from ._region import Region
 from ._library import (Attributes, Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Site, Uses, check,
                        error_from, ErrorText, failure_of, free, held, last_error)
@@ -65,6 +65,16 @@ def _sizes(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
         raise ValueError(f"acs: {what} has {len(sizes)} sizes; it must have one to three")
     checked = tuple(_number(size, f"a size of {what}", 1 << 32) for size in sizes)
     return checked + (1,) * (3 - len(checked))  # type: ignore[return-value]
+
+
+def _rest_of_shape(shared_bytes: int, cooperative: bool, device: int | None) -> tuple[int, Attributes]:
+    """Shared memory and attributes of a launch."""
+    on = 0 if device is None else _number(device, "a device", 254) + 1
+    return _number(shared_bytes, "shared memory", _NUMBER_MOST), Attributes(cooperative=cooperative, on=on)
+
+
+def _misfit(kernel: Kernel, packing: Any, error: Exception) -> ValueError:
+    return ValueError(f"acs: an argument of kernel '{kernel.name}' does not fit its type ({', '.join(packing.types)}): {error}")
 
 
 def _start(memory: Span, what: str) -> int:
@@ -121,6 +131,20 @@ def _refuse_gpu_arrays(arrays: Iterable[Any]) -> None:
         if on_gpu(array):
             raise _errors.ArgumentError(f"acs: an array of type {type(array).__name__} is in the memory of a GPU, and the "
                                         "context runs ops on the CPU", _layout.ACS_ERR_ARGUMENT)
+
+
+class Launch:
+    """What :meth:`Context.prepare` returns. Call it to queue it: see :meth:`Context.launch`. Any thread may do so."""
+
+    __slots__ = ("_context", "_params", "_at", "_uses", "_packing")
+
+    def __init__(self, context: "Context", params: LaunchParams, uses: Any, packing: Any) -> None:
+        self._context, self._params, self._at = context, params, ctypes.addressof(params)
+        self._uses, self._packing = uses, packing
+
+    def __call__(self, *, wait: bool = True) -> int:
+        """Queue it. Returns the op's number. ``wait=False``: raise FullError instead of waiting for room."""
+        return self._context._queue(self._at, self._uses, wait)
 
 
 class Block:
@@ -291,8 +315,7 @@ class Context:
                 try:
                     packing.pack(*values)
                 except Exception as misfit:
-                    raise ValueError(f"acs: an argument of kernel '{kernel.name}' does not fit its type "
-                                     f"({', '.join(packing.types)}): {misfit}") from None
+                    raise _misfit(kernel, packing, misfit) from None
                 if kernel is not self._kernel or packing is not self._packing:
                     p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
                     self._kernel, self._packing = kernel, packing
@@ -301,11 +324,49 @@ class Context:
                                                                                                   self._params_at)
             if op:
                 return self._kept_for(kept, op)
-            error = last_error()
-            if error.status != _layout.ACS_ERR_FULL or not wait:
-                kept[1] = None
-                raise error
-            self._make_room()
+            self._make_room(kept, wait)
+
+    def prepare(self, kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int], args: Sequence[Any] = (), *,
+                reads: Sequence[Any] = (), writes: Sequence[Any] = (), updates: Sequence[Any] = (), shared_bytes: int = 0,
+                cooperative: bool = False, device: int | None = None, _depth: int = 2) -> Launch:
+        """
+        A launch to be queued later, as often as wanted, with the arguments that it has now: call it. That takes a third of
+        the time of :meth:`launch`. Arguments are as there; the launch keeps its arrays alive.
+        """
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"acs: an object of type {type(kernel).__name__} is launched; make an acs.Kernel of it")
+        packing = kernel.packing(args)
+        if self._on_cpu and kernel.struct.host:
+            _refuse_gpu_arrays(args)
+        seen: dict[int, Place] = {}
+        lent: list[Span] = []
+        values = _values(args, packing.types, seen, lent)
+        uses = (kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates)
+        return self._prepare(packing, values, seen, uses, (grid, block, shared_bytes, cooperative, device), _depth + 1)
+
+    def _prepare(self, packing: Any, values: Sequence[Any], seen: dict[int, Place], uses: Any, shape: Any,
+                 depth: int) -> Launch:
+        """A launch to be queued later. Arguments as of :meth:`_launch`."""
+        own = Packing(packing.types)
+        try:
+            own.pack(*values)
+        except Exception as misfit:
+            raise _misfit(uses[0], own, misfit) from None
+        segments, count = _footprint(uses[2], uses[3], uses[4], seen)
+        params = LaunchParams(size=ctypes.sizeof(LaunchParams), kernel=uses[0].at, args=own.list, arg_count=own.count,
+                              uses=Uses(segments, count), site=_site(depth), no_wait=1)
+        params.grid, params.block = Dim3(*_sizes(shape[0], "a grid")), Dim3(*_sizes(shape[1], "a block"))
+        params.shared_bytes, params.attributes = _rest_of_shape(*shape[2:])
+        return Launch(self, params, uses, own)
+
+    def _queue(self, at: int, uses: Any, wait: bool) -> int:
+        """Queue what a prepared launch has at an address."""
+        kept = self._keep(uses)
+        while True:
+            op = held.acs_launch(self._handle, at) if self._holds else self._call(free.acs_launch, at)
+            if op:
+                return self._kept_for(kept, op)
+            self._make_room(kept, wait)
 
     def copy(self, to: Any, source: Any, *, _depth: int = 2) -> int:
         """Queue a copy of all bytes of an array to one of the same size; both without gaps."""
@@ -513,9 +574,7 @@ class Context:
         if last is not None and last[2:] == (shared_bytes, cooperative, device):
             self._shape = (grid, block, shared_bytes, cooperative, device)
             return
-        self._params.shared_bytes = _number(shared_bytes, "shared memory", _NUMBER_MOST)
-        on = 0 if device is None else _number(device, "a device", 254) + 1
-        self._params.attributes = Attributes(cooperative=cooperative, on=on)
+        self._params.shared_bytes, self._params.attributes = _rest_of_shape(shared_bytes, cooperative, device)
         self._shape = (grid, block, shared_bytes, cooperative, device)
 
     def _keep(self, what: Any) -> list[Any]:
@@ -597,8 +656,12 @@ class Context:
         with self._users:
             return function(self._handle, *args)
 
-    def _make_room(self) -> None:
-        """Let the library work for a moment, and other threads run."""
+    def _make_room(self, kept: list[Any], wait: bool) -> None:
+        """Behind a refusal for want of room: let the library work for a moment, and other threads run. Raises any other."""
+        error = last_error()
+        if error.status != _layout.ACS_ERR_FULL or not wait:
+            kept[1] = None
+            raise error
         self._call(free.acs_step)
 
     def _error_of(self, op: int) -> _errors.Error | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from . import _errors, _layout
 from ._arrays import place
-from ._context import Context
+from ._context import Context, Launch
 from ._kernels import Kernel as PlainKernel
 
 _TYPES = {"i1": "uint8", "u1": "uint8", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",
@@ -136,6 +136,13 @@ class Kernel:
         variant, values, seen = self._look(args)
         return context._launch(variant.packing, values, seen, (variant.kernel, args, reads, writes, updates),
                                (grid, variant.block, variant.shared_bytes, variant.cooperative, None), wait, 3)
+
+    def prepare(self, context: Context, grid: int | Sequence[int], args: Sequence[Any], *, reads: Sequence[Any] = (),
+                writes: Sequence[Any] = (), updates: Sequence[Any] = ()) -> Launch:
+        """A launch to be queued later, as often as wanted: see :meth:`acs.Context.prepare`. Arguments as of :meth:`launch`."""
+        variant, values, seen = self._look(args)
+        return context._prepare(variant.packing, values, seen, (variant.kernel, args, reads, writes, updates),
+                                (grid, variant.block, variant.shared_bytes, variant.cooperative, None), 3)
 
     def __repr__(self) -> str:
         return f"acs.triton.Kernel({self.name!r})"

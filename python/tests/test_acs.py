@@ -58,6 +58,31 @@ def in_process(text):
 
 
 class Results(unittest.TestCase):
+    def test_prepared_launches_are_queued_as_often_as_called(self):
+        with acs.Context(backend="host", workers=2) as context:
+            buffer, truth = Buffer(), [0] * CELLS
+            launches = [context.prepare(MIX, 1, 1, (cell(buffer, i), cell(buffer, (i + 5) % CELLS), i),
+                                        reads=[cell(buffer, (i + 5) % CELLS)], updates=[cell(buffer, i)]) for i in range(CELLS)]
+            draw = random.Random(1)
+            for _ in range(500):
+                i = draw.randrange(CELLS)
+                truth[i] = (truth[i] * 31 + truth[(i + 5) % CELLS] * 17 + i) % 2**64
+                op = launches[i]()
+            context.wait(op)
+            context.sync()
+            self.assertEqual(list(buffer), truth)
+            watch = weakref.ref(buffer)
+            del buffer
+            launches[0]()
+            context.sync()
+            self.assertIsNotNone(watch())
+            with self.assertRaisesRegex(ValueError, "kernel 'mix' does not fit its type"):
+                context.prepare(MIX, 1, 1, (cell(watch(), 0), cell(watch(), 1), -1))
+            with self.assertRaisesRegex(acs.ArgumentError, "a size of a grid"):
+                context.prepare(MIX, -1, 1, (cell(watch(), 0), cell(watch(), 1), 1))
+        with self.assertRaises(acs.StateError):
+            launches[0]()
+
     def test_random_programs_are_as_in_order(self):
         ways = [{"backend": backend, "workers": workers} for backend in ("host", "sim") for workers in (0, 1)]
         ways += [{"backend": "host", "serial": True}, {"backend": "host", "disable": True}, {"backend": "host", "check": "written"}]

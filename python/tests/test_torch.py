@@ -300,6 +300,27 @@ class Footprints(unittest.TestCase):
         self.assertFalse(any(True for _ in _footprint.fresh_results(torch.ops.aten.add_.Tensor, torch.ones(2))))
 
 
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class Allocations(unittest.TestCase):
+    def test_a_mark_may_lie_where_an_operator_had_memory(self):
+        from acs.torch import _graph
+        made = _graph._Allocations.__new__(_graph._Allocations)
+        made._marks = [torch.empty(1), torch.empty(1)]
+        first, second = (mark.data_ptr() for mark in made._marks)
+        history = [("alloc", second, 64), ("alloc", first, 1), ("alloc", 4096, 2048), ("alloc", second, 512),
+                   ("free_completed", second, 512), ("alloc", second, 1), ("alloc", 4096, 700)]
+        made._history = lambda: [{"action": a, "addr": at, "size": n} for a, at, n in history]
+        self.assertEqual(list(made.of_operators()), [(0, 4096, 2048), (0, second, 512), (1, 4096, 700)])
+        made._blocks = {}
+        self.assertEqual(made.freed_blocks(512), [])
+        history.append(("free_completed", 4096, 700))
+        made._blocks = {}
+        self.assertEqual(made.freed_blocks(700), [700])
+        history = history[2:]
+        with self.assertRaisesRegex(acs.UnsupportedError, "gaps"):
+            list(made.of_operators())
+
+
 @unittest.skipIf(torch is None or not importlib.util.find_spec("triton"), "Triton is not installed")
 class Triton(unittest.TestCase):
     def compile(self, signature):

@@ -127,6 +127,20 @@ class Regions(OnAGpu):
                 for a, b in zip(want, cells):
                     self.assertTrue(torch.equal(a, b), f"seed {seed}")
 
+    def test_prepared_launches(self):
+        cells, want = fresh_cells(3), fresh_cells(3)
+        launches = [self.kernel.prepare(self.context, (COUNT + 255) // 256, (cells[i], cells[i - 1], 0.5, COUNT),
+                                        reads=[cells[i - 1]], updates=[cells[i]]) for i in range(CELLS)]
+        draw = random.Random(3)
+        order = [draw.randrange(CELLS) for _ in range(300)]
+        with acs.torch.region(self.context, watch=False):
+            for i in order:
+                launches[i]()
+        for i in order:
+            self.in_stream(want[i], want[i - 1], 0.5)
+        for a, b in zip(want, cells):
+            self.assertTrue(torch.equal(a, b))
+
     def test_memory_is_used_again(self):
         x = torch.ones(1 << 22, device="cuda")
         torch.cuda.synchronize()

@@ -43,7 +43,8 @@ extern "C" int environment_scene(const environment *e, int index, environment_vi
     const scene &s = *e->sim.scenes[static_cast<size_t>(index)];
     const model &m = s.p->m;
 
-    *view = {s.p->info.name, s.worlds, 12 + m.dofs, m.dofs, m.horizon, s.at.obs, s.at.act, s.at.reward, s.at.done, &m.drive[0].offset};
+    *view = {s.p->info.name, s.worlds,    12 + m.dofs, m.dofs,           m.horizon, s.at.obs,
+             s.at.act,       s.at.reward, s.at.done,   &m.drive[0].offset};
     return 1;
 }
 

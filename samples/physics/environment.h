@@ -23,7 +23,7 @@ typedef struct environment_view {
     float *act;                             /* actions x worlds: angles that motors go to in the next step */
     float *reward;                          /* worlds: each step adds its own */
     int *done;                              /* worlds: whether the episode ended with the last step */
-    /** On the host, for each action: offset, amplitude, gain, bias, cosine and sine of the delay of the scene's own rhythm. */
+    /** On the host; for each action offset, amplitude, gain, bias, cosine and sine of the delay of the scene's rhythm. */
     const float *drive;
 } environment_view;
 

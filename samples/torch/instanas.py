@@ -8,8 +8,9 @@ After InstaNAS (Cheng et al., 2018): 17 layers with five candidate blocks each. 
 them; the results of those that it picked are summed. So no graph of the network can be made in advance, and a stream runs the
 blocks one after another. ACS finds that the blocks of a layer, and whole images, do not depend on each other.
 
-Prints the time for all images: PyTorch's own operators (eager, and with --compile through torch.compile), Triton's kernels in
-one stream, and the same kernels through ACS; and whether the results agree.
+Prints the time for all images: PyTorch's own operators (eager, and with --compile through torch.compile); Triton's kernels in
+one stream, one by one and as a graph for each block; and the same kernels through ACS, launched one by one and prepared
+(acs.Context.prepare). Also whether the results agree. Graphs and prepared launches write to memory that stays theirs.
 Exit status: 0, 1 if a result is wrong, 77 where PyTorch, Triton or a GPU is missing.
 """
 import argparse
@@ -158,6 +159,61 @@ class TritonLayers(Layers):
         return y
 
 
+class PreparedLayers(TritonLayers):
+    """The same launches, each prepared when it comes first, for the place in the network from which its input comes."""
+
+    def __init__(self, context):
+        super().__init__(self)
+        self.context, self.kernels, self.made, self.prepared = context, {}, {}, None
+
+    def launch(self, function, grid, args, constants, reads, to):
+        key = (function, *constants.values())
+        if key not in self.kernels:
+            self.kernels[key] = acs.triton.Kernel(function, **constants)
+        self.prepared = self.kernels[key].prepare(self.context, grid, args, reads=reads, writes=[to])
+
+    def again(self, key, make, *inputs):
+        known = self.made.get(key)
+        if known is None:
+            result = make()
+            known = self.made[key] = (self.prepared, result, inputs)
+        known[0]()
+        return known[1]
+
+    def conv(self, x, weights, stride, relu):
+        return self.again((id(x), id(weights)), lambda: super(PreparedLayers, self).conv(x, weights, stride, relu), x)
+
+    def depthwise(self, x, weights, stride):
+        return self.again((id(x), id(weights)), lambda: super(PreparedLayers, self).depthwise(x, weights, stride), x)
+
+    def sum(self, parts):
+        return self.again(tuple(map(id, parts)), lambda: super(PreparedLayers, self).sum(parts), *parts)
+
+
+class GraphLayers(TritonLayers):
+    """Triton's kernels in one stream, with a graph for each block and each input of it."""
+
+    def __init__(self):
+        super().__init__(Stream())
+        self.made, self.pool = {}, torch.cuda.graph_pool_handle()
+
+    def again(self, key, make, *inputs):
+        known = self.made.get(key)
+        if known is None:
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph, pool=self.pool):
+                result = make()
+            known = self.made[key] = (graph, result, inputs)
+        known[0].replay()
+        return known[1]
+
+    def block(self, x, weights, stride):
+        return self.again((id(x), id(weights)), lambda: super(GraphLayers, self).block(x, weights, stride), x)
+
+    def sum(self, parts):
+        return self.again(tuple(map(id, parts)), lambda: super(GraphLayers, self).sum(parts), *parts)
+
+
 class TorchLayers(Layers):
     """The layers by PyTorch's operators."""
 
@@ -238,19 +294,21 @@ def main():
     torch.backends.cudnn.allow_tf32 = False
     network = Network("cuda", 1)
     images = torch.randn(options.images, 3, 32, 32, device="cuda")
-    paths = network.decide(images)
+    paths, images = network.decide(images), list(images)
     context = acs.Context(backend="cuda")
-    eager, in_stream, through_acs = TorchLayers(), TritonLayers(Stream()), TritonLayers(ThroughAcs(context))
+    eager, in_stream, graphs = TorchLayers(), TritonLayers(Stream()), GraphLayers()
+    through_acs, prepared = TritonLayers(ThroughAcs(context)), PreparedLayers(context)
 
     def all_images(layers):
         return [network.run(layers, image, path) for image, path in zip(images, paths)]
 
-    def ordered():
+    def ordered(layers):
         with acs.torch.region(context, watch=False):  # torch.empty is all that PyTorch does inside
-            return all_images(through_acs)
+            return all_images(layers)
 
     rows = {"PyTorch, eager": lambda: all_images(eager), "Triton in one stream": lambda: all_images(in_stream),
-            "Triton through ACS": ordered}
+            "  a graph for each block": lambda: all_images(graphs), "Triton through ACS": lambda: ordered(through_acs),
+            "  prepared launches": lambda: ordered(prepared)}
     if options.compile:
         compiled = TorchLayers()
         compiled.block, compiled.sum = torch.compile(eager.block, dynamic=True), torch.compile(eager.sum, dynamic=True)
@@ -261,8 +319,9 @@ def main():
         print(f"{options.images} images of their own paths, about {kernels // options.images} kernels each, "
               f"{torch.cuda.get_device_name()}, ms for all")
         for name, run in rows.items():
-            print(f"  {name:24} {milliseconds(run, options.repeats):8.2f}", flush=True)
-    same = all(torch.equal(a, b) for a, b in zip(results["Triton in one stream"], results["Triton through ACS"]))
+            print(f"  {name:26} {milliseconds(run, options.repeats):8.2f}", flush=True)
+    ours = [*results["Triton through ACS"], *results["  prepared launches"]]
+    same = all(torch.equal(a, b) for a, b in zip(results["Triton in one stream"] * 2, ours))
     far = max(float((a - b).abs().max() / b.abs().max())
               for a, b in zip(results["Triton through ACS"], results["PyTorch, eager"]))
     print(f"results through ACS: {'those' if same else 'NOT those'} of one stream, bit for bit; "

@@ -69,19 +69,17 @@ class _Allocations:
 
     def of_operators(self) -> Iterator[tuple[int, int, int]]:
         """Number of the operator, address and bytes of each block that an operator allocated."""
-        at = {mark.data_ptr(): number for number, mark in enumerate(self._marks)}
-        number = None
-        seen = 0
-        for entry in self._history():
-            if entry["action"] != "alloc":
-                continue
-            mark = at.get(entry["addr"])
-            if mark is not None and mark == seen:
-                number, seen = mark, seen + 1
-            elif number is not None:
-                yield number, entry["addr"], max(entry["size"], _ROUND)
-        if seen != len(self._marks):
+        allocs = [(entry["addr"], entry["size"]) for entry in self._history() if entry["action"] == "alloc"]
+        latest = {at: place for place, (at, _) in enumerate(allocs)}  # a mark may lie where operators had memory before it
+        marks = {latest.get(mark.data_ptr(), -1): number for number, mark in enumerate(self._marks)}
+        if -1 in marks or list(marks) != sorted(marks):
             raise _unsupported("PyTorch's history of allocations has gaps, so memory inside of operators is not known")
+        number = None
+        for place, (at, nbytes) in enumerate(allocs):
+            if place in marks:
+                number = marks[place]
+            elif number is not None:
+                yield number, at, max(nbytes, _ROUND)
 
     def freed_bytes(self) -> int:
         """Bytes that were given back to the allocator, ever."""
@@ -158,7 +156,7 @@ class graph:
     def __init__(self, cuda_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "global", *,
                  chains: int = 0, rest_bytes: int = 1 << 30) -> None:
         self._chains, self._rest_most = _number(chains, "chains", 1 << 32), _number(rest_bytes, "rest_bytes", 1 << 62)
-        self._capture = torch.cuda.graph(cuda_graph, pool=pool, stream=stream, capture_error_mode=capture_error_mode)
+        self._capture: Any = torch.cuda.graph(cuda_graph, pool=pool, stream=stream, capture_error_mode=capture_error_mode)
         self._handle: int | None = None
         self._mode: _Operators | None = None
         self._ops: dict[int, int] = {}  # by number of the operator
