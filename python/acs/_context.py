@@ -136,15 +136,16 @@ def _refuse_gpu_arrays(arrays: Iterable[Any]) -> None:
 class Launch:
     """What :meth:`Context.prepare` returns. Call it to queue it: see :meth:`Context.launch`. Any thread may do so."""
 
-    __slots__ = ("_context", "_params", "_at", "_uses", "_packing")
+    __slots__ = ("uses", "facts", "_context", "_params", "_at", "_packing")
 
     def __init__(self, context: "Context", params: LaunchParams, uses: Any, packing: Any) -> None:
         self._context, self._params, self._at = context, params, ctypes.addressof(params)
-        self._uses, self._packing = uses, packing
+        self.uses, self._packing = uses, packing
+        self.facts: Any = None  # what regions know of it
 
     def __call__(self, *, wait: bool = True) -> int:
         """Queue it. Returns the op's number. ``wait=False``: raise FullError instead of waiting for room."""
-        return self._context._queue(self._at, self._uses, wait)
+        return self._context._queue(self._at, self, wait)
 
 
 class Block:
@@ -359,9 +360,9 @@ class Context:
         params.shared_bytes, params.attributes = _rest_of_shape(*shape[2:])
         return Launch(self, params, uses, own)
 
-    def _queue(self, at: int, uses: Any, wait: bool) -> int:
+    def _queue(self, at: int, launch: Launch, wait: bool) -> int:
         """Queue what a prepared launch has at an address."""
-        kept = self._keep(uses)
+        kept = self._keep(launch)
         while True:
             op = held.acs_launch(self._handle, at) if self._holds else self._call(free.acs_launch, at)
             if op:

@@ -115,7 +115,10 @@ class ThroughAcs:
 
 
 class Layers:
-    """What the two kinds of layers have in common."""
+    """What all kinds of layers have in common."""
+
+    def stem(self, x, weights):
+        return self.conv(x, weights, 1, True)
 
     def block(self, x, weights, stride):
         if len(weights) == 2:
@@ -207,6 +210,9 @@ class GraphLayers(TritonLayers):
         known[0].replay()
         return known[1]
 
+    def stem(self, x, weights):
+        return self.again((id(x), id(weights)), lambda: super(GraphLayers, self).stem(x, weights), x)
+
     def block(self, x, weights, stride):
         return self.again((id(x), id(weights)), lambda: super(GraphLayers, self).block(x, weights, stride), x)
 
@@ -266,7 +272,7 @@ class Network:
         return [[[c for c in range(len(CANDIDATES)) if row[c]] for row in image] for image in picked.tolist()]
 
     def run(self, layers, image, path):
-        x = layers.conv(image, self.stem, 1, True)
+        x = layers.stem(image, self.stem)
         for layer, (picked, stride) in enumerate(zip(path, STRIDES)):
             results = [layers.block(x, self.blocks[layer][candidate], stride) for candidate in picked]
             x = layers.sum(results) if len(results) > 1 else results[0]
@@ -310,6 +316,7 @@ def main():
             "  a graph for each block": lambda: all_images(graphs), "Triton through ACS": lambda: ordered(through_acs),
             "  prepared launches": lambda: ordered(prepared)}
     if options.compile:
+        torch._dynamo.config.recompile_limit = 256  # blocks differ in their convolutions' sizes and strides
         compiled = TorchLayers()
         compiled.block, compiled.sum = torch.compile(eager.block, dynamic=True), torch.compile(eager.sum, dynamic=True)
         rows["PyTorch, torch.compile"] = lambda: all_images(compiled)

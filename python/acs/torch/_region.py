@@ -8,7 +8,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _errors, _layout
-from .._context import Context
+from .._context import Context, Launch
 from .._kernels import Kernel
 from .._region import Region as StreamRegion
 
@@ -37,6 +37,24 @@ class _Turns(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+class _Facts:
+    """What is known of a prepared launch: its tensors, and the streams of which they were told."""
+
+    __slots__ = ("own", "tensors", "written", "_streams")
+
+    def __init__(self, own: bool, tensors: list[torch.Tensor], written: list[torch.Tensor]) -> None:
+        self.own, self.tensors, self.written = own, tensors, written
+        self._streams: set[int] = set()
+
+    def record(self, stream: Any) -> None:
+        """Tell the tensors of a stream. Once is enough, since the launch keeps them alive."""
+        if stream.cuda_stream not in self._streams:
+            self._streams.add(stream.cuda_stream)
+            for tensor in self.tensors:
+                if tensor.is_cuda:
+                    tensor.record_stream(stream)
+
+
 class Region(StreamRegion):
     """What :func:`acs.torch.region` returns."""
 
@@ -46,6 +64,7 @@ class Region(StreamRegion):
         self._device = -1
         self._tensors: dict[int, torch.Tensor] = {}  # by id: what the ops since the stream's last turn use
         self._written: dict[int, torch.Tensor] = {}
+        self._prepared: dict[int, _Facts] = {}       # by id of a prepared launch
         self._droppable: list[list[Any]] = []        # as the list of the base, of ops that use nothing but these tensors
 
     def __enter__(self) -> "Region":
@@ -72,7 +91,10 @@ class Region(StreamRegion):
 
     def begin_op(self, what: Any) -> list[list[Any]]:
         """Refuses tensors of other devices, and writes that autograd would not see."""
-        own = isinstance(what, tuple) and type(what[0]) is Kernel and self._note(what)
+        if type(what) is Launch:
+            own = self._note_prepared(what)
+        else:
+            own = isinstance(what, tuple) and type(what[0]) is Kernel and self._note(what)
         self.begin_ops()
         return self._droppable if own else self._kept
 
@@ -96,6 +118,19 @@ class Region(StreamRegion):
                     written[id(array)] = array
         return count > 0 and not others and not self.context._on_cpu
 
+    def _note_prepared(self, launch: Launch) -> bool:
+        """The same of a prepared launch, whose tensors are looked at once."""
+        facts = launch.facts
+        if facts is None:
+            own = self._note(launch.uses)
+            tensors = [array for arrays in launch.uses[2:5] for array in arrays if isinstance(array, torch.Tensor)]
+            written = [array for arrays in launch.uses[3:5] for array in arrays if isinstance(array, torch.Tensor)]
+            facts = _Facts(own, tensors, [tensor for tensor in written if not tensor.is_inference()])
+            if not any(tensor.requires_grad for tensor in written):  # else it is looked at each time
+                launch.facts = facts
+        self._prepared[id(launch)] = facts
+        return facts.own
+
     @staticmethod
     def _check_write(tensor: torch.Tensor) -> None:
         if tensor.requires_grad and torch.is_grad_enabled():
@@ -118,6 +153,7 @@ class Region(StreamRegion):
         self._kept += self._droppable
         self._tensors.clear()
         self._written.clear()
+        self._prepared.clear()
         self._droppable.clear()
         super().keep()
 
@@ -127,11 +163,15 @@ class Region(StreamRegion):
         the ops, and is told of tensors of other streams.
         """
         changed = [tensor for tensor in self._written.values() if not tensor.is_inference()]
+        for facts in self._prepared.values():
+            changed += facts.written
         if changed:
             torch.autograd.graph.increment_version(changed)
         if not self.context._on_cpu:
             for tensor in self._tensors.values():
                 if tensor.is_cuda:
                     tensor.record_stream(self.stream)
+            for facts in self._prepared.values():
+                facts.record(self.stream)
         self._droppable.clear()  # the stream's order is enough for them
         self.keep()
