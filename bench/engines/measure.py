@@ -9,24 +9,22 @@ import argparse
 import contextlib
 import datetime
 import importlib.metadata
-import inspect
 import itertools
 import json
 import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import warp as wp
 
 State = dict[str, np.ndarray]
 Row = dict[str, Any]
 PLAIN_RUNS = 3  # runs of the engine's own graph from one state; their largest difference is the engine's own spread
-PACKAGES = ("warp-lang", "mujoco", "mujoco-warp", "newton", "numpy", "acs")
+PACKAGES = ("torch", "triton", "warp-lang", "mujoco", "mujoco-warp", "newton", "numpy", "acs")
 
 
 def no_reset() -> None:
@@ -41,7 +39,8 @@ class Subject:
     step: Callable[[], None]
     state: Callable[[], State]
     reset: Callable[[], None] = no_reset
-    through_acs: bool = False
+    synchronize: Callable[[], None] = no_reset  # wait for the device
+    hooks: Callable[[], Any] = contextlib.nullcontext  # what is in place while it runs
     steps: int = 50  # per batch
     steps_before: int = 0  # of each batch, outside of the clock: what recurs is then known
     facts: dict[str, Any] = field(default_factory=dict)
@@ -51,13 +50,13 @@ class Subject:
     def run(self, steps: int) -> float:
         """Seconds that the steps took, until all of them are done."""
         self.reset()
-        wp.synchronize_device()
-        with acs_hooks(self.through_acs):
+        self.synchronize()
+        with self.hooks():
             self.warm_up()
             begin = time.perf_counter()
             for _ in range(steps):
                 self.step()
-            wp.synchronize_device()
+            self.synchronize()
             return time.perf_counter() - begin
 
     def warm_up(self) -> None:
@@ -66,7 +65,7 @@ class Subject:
             for _ in range(self.steps_before):
                 self.step()
             self.reset()
-            wp.synchronize_device()
+            self.synchronize()
 
     def state_after(self, steps: int) -> State:
         self.run(steps)
@@ -87,84 +86,6 @@ class Budget:
 
     def say(self, text: str) -> None:
         print(f"[{self.used():6.1f} s] {text}", flush=True)
-
-
-@contextlib.contextmanager
-def acs_hooks(enabled: bool = True) -> Iterator[None]:
-    """ACS is hooked into Warp inside of this block, for captures, for launches of its graphs and for eager launches."""
-    if not enabled:
-        yield
-        return
-    import acs.warp  # only modes that need it require it
-
-    acs.warp.enable()
-    try:
-        yield
-    finally:
-        acs.warp.disable()
-
-
-def acs_report() -> dict[str, Any]:
-    """What ACS says about the last graph it captured: plain values, shown beside the row."""
-    import acs.warp
-
-    return dict(acs.warp.report() or {})
-
-
-@contextlib.contextmanager
-def launches_counted() -> Iterator[dict[str, int]]:
-    """Counts kernel launches: `all` of the block, `captured` of its last capture. Bodies of loops count once in captures."""
-    count = {"all": 0, "captured": 0}
-    originals = {name: getattr(wp, name) for name in ("launch", "launch_tiled", "capture_begin", "capture_end")}
-    before = 0
-
-    def counted(launch: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            count["all"] += 1
-            return launch(*args, **kwargs)
-        return wrapper
-
-    def begin(*args: Any, **kwargs: Any) -> Any:
-        nonlocal before
-        before = count["all"]
-        return originals["capture_begin"](*args, **kwargs)
-
-    def end(*args: Any, **kwargs: Any) -> Any:
-        count["captured"] = count["all"] - before
-        return originals["capture_end"](*args, **kwargs)
-
-    wp.launch, wp.launch_tiled = counted(originals["launch"]), counted(originals["launch_tiled"])
-    wp.capture_begin, wp.capture_end = begin, end
-    try:
-        yield count
-    finally:
-        for name, original in originals.items():
-            setattr(wp, name, original)
-
-
-def load_modules(step: Callable[[], None], workers: int) -> int:
-    """Compiles and loads what a step launches, on several threads, without launching it. Returns the number of modules.
-
-    Modules with generic kernels are left to the first launch, which knows the types.
-    """
-    found: dict[int | None, set[Any]] = {}
-    launch, launch_tiled = wp.launch, wp.launch_tiled
-    signature = inspect.signature(launch)
-
-    def note(*args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(*args, **kwargs).arguments
-        module = bound["kernel"].module
-        if not any(kernel.is_generic for kernel in module.kernels.values()):
-            found.setdefault(bound.get("block_dim"), set()).add(module)
-
-    wp.launch, wp.launch_tiled = note, note
-    try:
-        step()
-    finally:
-        wp.launch, wp.launch_tiled = launch, launch_tiled
-    for block_dim, modules in found.items():
-        wp.force_load(wp.get_device(), list(modules), block_dim, max_workers=workers)
-    return len(set().union(*found.values()))
 
 
 def difference(left: State, right: State) -> float:
@@ -287,9 +208,8 @@ def table(rows: list[Row], modes: list[str]) -> str:
     return "\n".join(lines + ([""] + notes if notes else [])) + "\n"
 
 
-def machine() -> dict[str, Any]:
-    """Which device, driver and versions the figures are of."""
-    device = wp.get_device()
+def machine(device: dict[str, Any]) -> dict[str, Any]:
+    """Which device, driver and versions the figures are of. `device`: what the engine's library says of it."""
     versions = {}
     for package in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -298,18 +218,16 @@ def machine() -> dict[str, Any]:
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
         driver = subprocess.run(query, capture_output=True, text=True, check=True, timeout=20).stdout.split("\n")[0]
-    return {"device": device.name, "driver": driver, "python": sys.version.split()[0], "versions": versions,
-            "cuda_driver": wp.get_cuda_driver_version() if device.is_cuda else None,
-            "cuda_toolkit": wp.get_cuda_toolkit_version() if device.is_cuda else None,
+    return {**device, "driver": driver, "python": sys.version.split()[0], "versions": versions,
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "command": sys.argv}
 
 
 class Report:
     """Rows as they come. The JSON file is written anew after each, so that a run that is stopped loses at most one."""
 
-    def __init__(self, path: str | None, modes: list[str], settings: dict[str, Any]) -> None:
+    def __init__(self, path: str | None, modes: list[str], settings: dict[str, Any], device: dict[str, Any]) -> None:
         self.path, self.modes = path, modes
-        self.document: dict[str, Any] = {"machine": machine(), "settings": settings, "rows": []}
+        self.document: dict[str, Any] = {"machine": machine(device), "settings": settings, "rows": []}
 
     def add(self, row: Row) -> None:
         self.document["rows"].append(row)
@@ -340,6 +258,5 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     options.add_argument("--batches", type=int, default=9, help="timed batches of each mode")
     options.add_argument("--eager-steps", type=int, default=3, help="steps per batch without a graph")
     options.add_argument("--budget", type=float, default=420, help="seconds after which no further part begins")
-    options.add_argument("--device", help="Warp's name of the device; on cpu only modes that run there")
     options.add_argument("--json", metavar="PATH", help="all figures, written after each row")
     return options

@@ -19,7 +19,7 @@ import mujoco_warp as mjw  # noqa: E402
 import numpy as np  # noqa: E402
 import warp as wp  # noqa: E402
 
-from engines import measure  # noqa: E402
+from engines import measure, on_warp  # noqa: E402
 
 HUMANOID = pathlib.Path(mjw.__file__).parent / "test_data" / "humanoid" / "humanoid.xml"
 SMALL = ("ant", "hopper", "walker", "cheetah", "cartpole", "arm", "boxes")
@@ -190,7 +190,7 @@ def compile_ahead(scene: list[Environment], workers: int) -> int:
     kept = [environment.model.opt.iterations for environment in scene]
     for environment in scene:
         environment.model.opt.iterations = 1
-    modules = measure.load_modules(program.step_all, workers)
+    modules = on_warp.load_modules(program.step_all, workers)
     for environment, iterations in zip(scene, kept):
         environment.model.opt.iterations = iterations
     program.step_all()
@@ -204,15 +204,16 @@ def build(scene: list[Environment], name: str, options: argparse.Namespace) -> m
     program = Program(scene, mode)
     begin = time.perf_counter()
     facts: dict[str, object] = {}
-    with measure.acs_hooks(mode.through_acs), measure.launches_counted() as count:
+    with on_warp.acs_hooks(mode.through_acs), on_warp.launches_counted() as count:
         program.prepare()
         if mode.through_acs and mode.issue == "graph":
-            facts["report"] = measure.acs_report()
+            facts["report"] = on_warp.acs_report()
     facts |= {"capture_s": time.perf_counter() - begin, "kernels": count["all"]}
     eager = mode.issue == "eager"
-    return measure.Subject(name, lambda: program.step(), program.state, program.reset, mode.through_acs,
-                           options.eager_steps if eager else options.steps,
-                           EAGER_STEPS_BEFORE if eager and mode.through_acs else 0, facts, complaint=program.room)
+    return on_warp.subject(name, lambda: program.step(), program.state, mode.through_acs, reset=program.reset,
+                           steps=options.eager_steps if eager else options.steps,
+                           steps_before=EAGER_STEPS_BEFORE if eager and mode.through_acs else 0, facts=facts,
+                           complaint=program.room)
 
 
 def chosen(scene: str, options: argparse.Namespace) -> list[str]:
@@ -248,7 +249,7 @@ def run_row(scene: str, worlds: int, options: argparse.Namespace, budget: measur
 
 
 def main() -> None:
-    options = measure.parser(__doc__)
+    options = on_warp.parser(__doc__)
     options.add_argument("--compile-workers", type=int, default=os.cpu_count(), help="threads that compile; 0: one by one")
     options.add_argument("--scenes", type=measure.words, default=list(WORLDS), help="only these, a,b,c")
     options.add_argument("--worlds", type=measure.numbers, help="these instead of each scene's own, 1,16")
@@ -258,7 +259,7 @@ def main() -> None:
     if given.device:
         wp.set_device(given.device)
     budget = measure.Budget(given.budget)
-    report = measure.Report(given.json, list(MODES), vars(given))
+    report = measure.Report(given.json, list(MODES), vars(given), on_warp.device())
     for scene in given.scenes:
         for worlds in given.worlds or WORLDS[scene]:
             if not budget.is_spent():

@@ -189,7 +189,7 @@ PROGRAMS: dict[str, Callable[[], Program]] = {
     "experts": lambda: inference(Experts, 8, 512),
     "recommender": recommender,
     "policies": policies,
-    "policies, training": lambda: policies(train=True),
+    "policies_training": lambda: policies(train=True),
     "encoder": lambda: inference(encoder, 1, 64, 256),
 }
 """By name: what makes a program, whose results are those of its last call."""

@@ -18,7 +18,7 @@ import newton.examples  # noqa: E402
 import newton.viewer  # noqa: E402
 import warp as wp  # noqa: E402
 
-from engines import measure  # noqa: E402
+from engines import measure, on_warp  # noqa: E402
 
 # Examples that need no network and no further package, with the options that they get. The first ones are the default.
 EXAMPLES: dict[str, list[str]] = {
@@ -62,16 +62,16 @@ def build(name: str, mode: str, options: argparse.Namespace, frames: int = 1) ->
     through_acs, eager = mode.startswith("acs"), mode.endswith("eager")
     facts: dict[str, Any] = {}
     begin = time.perf_counter()
-    with measure.acs_hooks(through_acs and not eager), measure.launches_counted() as count:
+    with on_warp.acs_hooks(through_acs and not eager), on_warp.launches_counted() as count:
         example = construct(name)
         if through_acs and not eager:
-            facts["report"] = measure.acs_report()
+            facts["report"] = on_warp.acs_report()
     facts |= {"construct_s": time.perf_counter() - begin, "kernels": count["captured"]}
     if eager:
         example.graph = None
     elif getattr(example, "graph", None) is None:
         raise RuntimeError("the example has no graph")
-    return measure.Subject(mode, example.step, lambda: state_of(example), through_acs=through_acs,
+    return on_warp.subject(mode, example.step, lambda: state_of(example), through_acs,
                            steps=options.eager_steps if eager else frames, facts=facts)
 
 
@@ -101,7 +101,7 @@ def run_row(name: str, options: argparse.Namespace, budget: measure.Budget) -> m
 
 
 def main() -> None:
-    options = measure.parser(__doc__)
+    options = on_warp.parser(__doc__)
     options.add_argument("--scenes", type=measure.words, default=list(EXAMPLES), help="only these examples, a,b,c")
     options.add_argument("--batch-ms", type=float, default=60, help="length of a batch, by which its frames are chosen")
     options.add_argument("--compare", type=int, default=10, help="frames after which states are compared")
@@ -109,7 +109,7 @@ def main() -> None:
     if given.device:
         wp.set_device(given.device)
     budget = measure.Budget(given.budget)
-    report = measure.Report(given.json, list(MODES), vars(given))
+    report = measure.Report(given.json, list(MODES), vars(given), on_warp.device())
     for name in given.scenes:
         if not budget.is_spent():
             report.add(run_row(name, given, budget))
