@@ -125,7 +125,7 @@ static void programmatic_edges_inside_of_an_op_stay(void **state)
     graph_free(graph);
 }
 
-/* Capture an op of two kernels, both behind the op before. A programmatic edge leads to the first, a full one to the other. */
+/* Capture an op of two kernels behind the op before. A programmatic edge leads to the first, a full one to the second. */
 static uint64_t op_of_two(void)
 {
     const work both[] = {update_of(1, g_memory, NULL, 64), update_of(2, g_memory + 64, NULL, 64)};
