@@ -13,11 +13,9 @@
 
 /* --------------------------------------------------------------------------------------------------------------- edges */
 
-/* Edges of the captured graph, in the form that the backend takes. */
+/* Edges of one type of the captured graph, in the form that the backend takes. */
 typedef struct links {
     acs_nodes from, to;
-    bool *programmatic;
-    uint32_t room;
 } links;
 
 /* What becomes of the ops at the end: nodes of the shape are ops that have work, and joins. */
@@ -32,7 +30,7 @@ typedef struct ending {
     uint32_t *behind;
     uint32_t behind_count, behind_room;
     uint32_t *steps, steps_room;
-    uint64_t edges, programmatic;
+    links full, programmatic;
     bool early;       /* whether a kernel was captured with a programmatic edge */
     uint32_t longest; /* steps of the longest path */
 } ending;
@@ -166,26 +164,23 @@ static bool is_present(const acs_graph *graph, const acs_graph_piece *op, const 
 }
 
 /* Make edges from all ends of one op to all first nodes of another, but for those that are there. */
-static acs_status link_ops(ending *e, const acs_graph_edge *edge, links *made)
+static acs_status link_ops(ending *e, const acs_graph_edge *edge)
 {
     const acs_graph_piece *up = &e->ops[edge->from], *down = &e->ops[edge->to];
     void *const *nodes = e->graph->nodes.list;
     const bool early = down->early && up->number && up->number + 1 == down->number; /* GRAPH-1 */
+    links *made = early ? &e->programmatic : &e->full;
     const uint32_t count = made->from.count + up->end_count * down->first_count;
-    if (!acs_nodes_reserve(&made->from, count) || !acs_nodes_reserve(&made->to, count) ||
-        !acs_graph_reserve((void **)&made->programmatic, &made->room, count, sizeof *made->programmatic))
+    if (!acs_nodes_reserve(&made->from, count) || !acs_nodes_reserve(&made->to, count))
         return acs_graph_no_memory();
     for (uint32_t u = 0; u < up->end_count; u++)
         for (uint32_t d = 0; d < down->first_count; d++) {
             void *from = nodes[up->end_at + u], *to = nodes[down->first_at + d];
             if (is_present(e->graph, down, from, to))
                 continue;
-            made->programmatic[made->from.count] = early;
             made->from.list[made->from.count++] = from;
             made->to.list[made->to.count++] = to;
-            e->programmatic += early;
         }
-    e->edges = made->from.count;
     return ACS_OK;
 }
 
@@ -193,7 +188,12 @@ static void links_fini(links *made)
 {
     acs_nodes_fini(&made->from);
     acs_nodes_fini(&made->to);
-    free(made->programmatic);
+}
+
+static acs_status add_links(const ending *e, const links *made, bool programmatic)
+{
+    const acs_graph *graph = e->graph;
+    return acs_graph_backend(graph)->link(graph->context->backend, e->stream, e->id, &made->from, &made->to, programmatic);
 }
 
 /*
@@ -225,20 +225,19 @@ static acs_status follow_ops(ending *e, const bool *followed)
 /* Give the graph its edges, and let the stream's next work come behind all ops. */
 static acs_status link_all(ending *e, const acs_graph_shape *shape)
 {
-    links made = {0};
     bool *followed = calloc((size_t)e->count + 1, sizeof *followed);
     acs_status status = followed ? ACS_OK : acs_graph_no_memory();
     for (uint32_t i = 0; i < shape->edge_count && status == ACS_OK; i++) {
-        status = link_ops(e, &shape->edges[i], &made);
+        status = link_ops(e, &shape->edges[i]);
         followed[shape->edges[i].from] = true;
     }
     if (status == ACS_OK)
-        status = acs_graph_backend(e->graph)->link(e->graph->context->backend, e->stream, e->id, &made.from, &made.to,
-                                                   made.programmatic);
+        status = add_links(e, &e->full, false);
+    if (status == ACS_OK)
+        status = add_links(e, &e->programmatic, true);
     if (status == ACS_OK)
         status = follow_ops(e, followed);
     free(followed);
-    links_fini(&made);
     return status;
 }
 
@@ -274,10 +273,10 @@ static acs_status make_edges(ending *e, uint32_t chains, acs_graph_report *repor
         return acs_graph_no_memory();
     acs_status status = link_all(e, &shape);
     report->nodes = e->count;
-    report->edges = e->edges;
+    report->edges = e->full.from.count + e->programmatic.from.count;
     report->levels = shape.levels;
     report->chains = shape.chains;
-    report->programmatic = e->programmatic;
+    report->programmatic = e->programmatic.from.count;
     e->longest = shape.steps;
     acs_graph_shape_fini(&shape);
     return status;
@@ -359,6 +358,8 @@ acs_status acs_graph_end(acs_graph *graph, void *stream, const acs_graph_params 
     free(e.first);
     free(e.behind);
     free(e.steps);
+    links_fini(&e.full);
+    links_fini(&e.programmatic);
     acs_graph_cancel(graph);
     return status;
 }

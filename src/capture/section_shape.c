@@ -235,7 +235,7 @@ static acs_status link_edges(acs_section_shape *shape, const acs_capture_at *at,
     const acs_error before = *acs_error_thread();
     if (!from->count)
         return ACS_OK;
-    acs_status status = at->backend->ops->capture->link(at->backend, at->stream, at->id, from, to, NULL);
+    acs_status status = at->backend->ops->capture->link(at->backend, at->stream, at->id, from, to, false);
     shape->off = status == ACS_ERR_UNSUPPORTED;
     if (!shape->off)
         return status;

@@ -204,18 +204,18 @@ static acs_status capture_upstream(acs_backend *backend, void *node, acs_nodes *
 static const CUgraphEdgeData g_programmatic = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                                                .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
 
-/* The data of edges, of which some are programmatic; without a list none is. NULL: no memory. */
-static CUgraphEdgeData *edge_data(const bool *programmatic, uint32_t count)
+/* Data of as many programmatic edges. NULL: no memory. */
+static CUgraphEdgeData *programmatic_data(uint32_t count)
 {
-    CUgraphEdgeData *data = calloc((size_t)count + 1, sizeof *data);
+    CUgraphEdgeData *data = calloc(count, sizeof *data);
     for (uint32_t i = 0; data && i < count; i++)
-        if (programmatic && programmatic[i])
-            data[i] = g_programmatic;
+        data[i] = g_programmatic;
     return data;
 }
 
+/* Driver 580 gives all edges of a call the data of the first one, so edges of different types need calls of their own. */
 static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
-                             const bool *programmatic)
+                             bool programmatic)
 {
     capture_view v;
     ACS_TRY(expect(self, stream, id, &v));
@@ -223,8 +223,8 @@ static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const
         return ACS_OK;
     if (!self->cu.cuGraphAddDependencies)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "this driver has no cuGraphAddDependencies; one for CUDA 12.3 is needed");
-    CUgraphEdgeData *data = edge_data(programmatic, from->count);
-    if (!data)
+    CUgraphEdgeData *data = programmatic ? programmatic_data(from->count) : NULL;
+    if (programmatic && !data)
         return no_memory();
     CUresult result = self->cu.cuGraphAddDependencies(v.graph, (const CUgraphNode *)(const void *)from->list,
                                                       (const CUgraphNode *)(const void *)to->list, data, from->count);
@@ -236,7 +236,7 @@ static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const
 }
 
 static acs_status capture_link(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
-                               const bool *programmatic)
+                               bool programmatic)
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;

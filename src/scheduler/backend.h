@@ -75,11 +75,11 @@ typedef struct acs_capture_ops {
      */
     acs_status (*upstream)(acs_backend *backend, void *node, acs_nodes *behind);
     /*
-     * Add edges to the graph: to->list[i] depends on from->list[i]. No edge is in it yet. programmatic[i]: the edge is one
-     * between kernels, by which the later may begin once the earlier has triggered; NULL: no edge is.
+     * Add edges to the graph: to->list[i] depends on from->list[i]. No edge is in it yet. programmatic: the edges are those
+     * between kernels by which the later may begin once the earlier has triggered; false: all are full.
      */
     acs_status (*link)(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
-                       const bool *programmatic);
+                       bool programmatic);
     /* Whether programmatic edges may lead from the node, and detach can read and remove them. */
     bool (*may_trigger)(acs_backend *backend, void *node);
     /*

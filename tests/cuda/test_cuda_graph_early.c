@@ -125,6 +125,44 @@ static void programmatic_edges_inside_of_an_op_stay(void **state)
     graph_free(graph);
 }
 
+/* Capture an op of two kernels behind the op before. A programmatic edge leads to the first, a full one to the second. */
+static uint64_t op_of_two(void)
+{
+    const work both[] = {update_of(1, g_memory, NULL, 64), update_of(2, g_memory + 64, NULL, 64)};
+    CUgraphNode ends[2];
+    const CUgraphNode *last;
+    CUstreamCaptureStatus status;
+    cuuint64_t id;
+    size_t count;
+    ok(TWIN_GET(cuStreamGetCaptureInfo, 11030)(g_stream, &status, &id, NULL, &last, &count));
+    CUgraphNode before = last[0];
+    send_early(g_mix, &both[0]);
+    ok(TWIN_GET(cuStreamGetCaptureInfo, 11030)(g_stream, &status, &id, NULL, &last, &count));
+    ends[0] = last[0];
+    ok(TWIN_GET(cuStreamUpdateCaptureDependencies, 11030)(g_stream, &before, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    ok(send_work(g_stream, &both[1]));
+    ok(TWIN_GET(cuStreamGetCaptureInfo, 11030)(g_stream, &status, &id, NULL, &last, &count));
+    ends[1] = last[0];
+    ok(TWIN_GET(cuStreamUpdateCaptureDependencies, 11030)(g_stream, ends, 2, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    return acs_graph_op(g_graph, g_stream, ACS_USES(ACS_INOUT(g_memory, 128)), NULL);
+}
+
+static void edges_of_different_types_to_one_op_are_removed(void **state)
+{
+    (void)state;
+    capture_begin(g_stream);
+    graph_begin();
+    assert_int_equal(op_at(0, 2, false), 1);
+    assert_int_equal(op_of_two(), 2);
+    assert_int_equal(op_at(3, 1, false), 3);
+    const acs_graph_report report = graph_end(ACS_GRAPH_CHAINS_ANY);
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(report.programmatic, 0);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 2);
+    assert_true(has_edge(graph, 1, 3) && has_edge(graph, 2, 3));
+    graph_free(graph);
+}
+
 static void a_kernel_behind_a_fill_has_a_full_edge(void **state)
 {
     (void)state;
@@ -418,6 +456,7 @@ int main(int argc, char **argv)
         TEST(a_chain_keeps_its_programmatic_edges),
         TEST(edges_from_kernels_further_back_are_full),
         TEST(programmatic_edges_inside_of_an_op_stay),
+        TEST(edges_of_different_types_to_one_op_are_removed),
         TEST(a_kernel_behind_a_fill_has_a_full_edge),
         TEST(a_graph_with_memory_nodes_keeps_one_edge_of_the_stream),
         TEST(drivers_and_devices_without_programmatic_edges_get_full_ones),

@@ -179,6 +179,25 @@ static void nodes_depend_on_nodes_of_their_graph_and_keep_the_limits(void **stat
     assert_breach("block 1025 x 1 x 1");
 }
 
+static void edges_of_one_call_have_the_same_data(void **state)
+{
+    CUgraph graph;
+    CUgraphNode nodes[3];
+    const CUgraphEdgeData data[] = {{0}, {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                          .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC}};
+    (void)state;
+    ok(TWIN_GET(cuGraphCreate, 10000)(&graph, 0));
+    for (uint32_t i = 0; i < 3; i++)
+        ok(TWIN_GET(cuGraphAddKernelNode, 12000)(&nodes[i], graph, NULL, 0, params(1)));
+    (void)TWIN_GET(cuGraphAddDependencies, 12030)(graph, nodes, nodes + 1, data, 2);
+    assert_breach("edge 1 has other data than edge 0");
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 0);
+    for (uint32_t i = 0; i < 2; i++)
+        ok(TWIN_GET(cuGraphAddDependencies, 12030)(graph, nodes + i, nodes + i + 1, data + i, 1));
+    assert_int_equal(twin_graph_programmatic(graph), 1);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
 static void capture_makes_a_graph_of_what_a_stream_was_given(void **state)
 {
     CUgraph captured;
@@ -285,6 +304,7 @@ int main(void)
         TEST(memory_of_a_graph_in_flight_may_not_go),
         TEST(update_takes_what_has_the_same_shape),
         TEST(nodes_depend_on_nodes_of_their_graph_and_keep_the_limits),
+        TEST(edges_of_one_call_have_the_same_data),
         TEST(capture_makes_a_graph_of_what_a_stream_was_given),
         TEST(nodes_run_in_any_order_that_the_edges_allow),
         TEST(user_object_lives_as_long_as_graph_and_executable),

@@ -189,6 +189,20 @@ static twin_op *op_of(twin_graph *graph, CUgraphNode node)
     return op;
 }
 
+/*
+ * Whether all edges that a call adds have the same data. Driver 580.159.04 gives all of them the data of the first one,
+ * and reports no error. False after a breach.
+ */
+static bool data_alike(const CUgraphEdgeData *data, size_t count)
+{
+    for (size_t i = 1; data && i < count; i++)
+        if (memcmp(&data[i], data, sizeof *data) != 0) {
+            twin_breach_locked("edge %zu has other data than edge 0, which driver 580 gives to all edges of the call", i);
+            return false;
+        }
+    return true;
+}
+
 /* NULL: a full edge. False after a breach. */
 static bool data_ok(twin_graph *graph, CUgraphNode from, CUgraphNode to, const CUgraphEdgeData *data)
 {
@@ -233,7 +247,7 @@ TWIN_DEFINE(cuGraphAddDependencies,
             (handle, from, to, data, count))
 {
     twin_graph *graph = twin_find_locked(handle, TWIN_GRAPH);
-    if (!graph)
+    if (!graph || !data_alike(data, count))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++)
         if (!add_edge_locked(graph, from[i], to[i], data ? &data[i] : NULL))

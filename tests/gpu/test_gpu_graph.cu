@@ -240,6 +240,29 @@ bool choose_early(std::vector<early_op> &program, std::mt19937 &random, uint32_t
     return true;
 }
 
+cudaError_t edges_of(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to, cudaGraphEdgeData *data, size_t *count)
+{
+#if CUDART_VERSION >= 13000
+    return cudaGraphGetEdges(graph, from, to, data, count);
+#else
+    return cudaGraphGetEdges_v2(graph, from, to, data, count);
+#endif
+}
+
+/* How many edges of the graph are programmatic, as CUDA has them. */
+uint64_t programmatic_edges(cudaGraph_t graph)
+{
+    uint64_t found = 0;
+    size_t count = 0;
+    CHECK_CUDA(edges_of(graph, nullptr, nullptr, nullptr, &count));
+    std::vector<cudaGraphNode_t> from(count), to(count);
+    std::vector<cudaGraphEdgeData> data(count);
+    CHECK_CUDA(edges_of(graph, from.data(), to.data(), data.data(), &count));
+    for (const cudaGraphEdgeData &d : data)
+        found += d.type == cudaGraphDependencyTypeProgrammatic;
+    return found;
+}
+
 /* Compare the words with those of serial execution. */
 void compare_serial(const char *how, const std::vector<early_op> &program, const device_buffer<uint32_t> &words,
                     int launches)
@@ -296,6 +319,7 @@ acs_graph_report run_graph(const std::vector<early_op> &program, uint32_t words,
             CHECK(acs_graph_op(r.graph, r.stream, uses, nullptr) != 0);
         }
         report = r.end(chains);
+        CHECK_EQ(programmatic_edges(r.result), report.programmatic);
         r.run(launches);
     }
     CHECK_STATUS(acs_close(context), ACS_OK);
