@@ -71,6 +71,7 @@ def build(name: str, mode: str, options: Any) -> measure.Subject:
         else:
             with torch.cuda.graph(graph):
                 result = program()
+            torch._C._cuda_clearCublasWorkspaces()  # else later graphs use the workspace of this one, which may be gone sooner
         kept |= {"graph": graph, "result": result}
         subject = measure.Subject(mode, lambda: kept["graph"].replay(), lambda: state_of(kept["result"]),
                                   synchronize=torch.cuda.synchronize, steps=options.steps)
