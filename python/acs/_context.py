@@ -331,8 +331,8 @@ class Context:
                 reads: Sequence[Any] = (), writes: Sequence[Any] = (), updates: Sequence[Any] = (), shared_bytes: int = 0,
                 cooperative: bool = False, device: int | None = None, _depth: int = 2) -> Launch:
         """
-        A launch to be queued later, as often as wanted, with the arguments that it has now: call it. That takes a third of
-        the time of :meth:`launch`. Arguments are as there; the launch keeps its arrays alive.
+        A launch to be queued later, as often as wanted, with the arguments that it has now: call it. That takes a
+        fraction of the time of :meth:`launch`. Arguments are as there; the launch keeps its arrays alive.
         """
         if not isinstance(kernel, Kernel):
             raise TypeError(f"acs: an object of type {type(kernel).__name__} is launched; make an acs.Kernel of it")
