@@ -67,14 +67,15 @@ def _sizes(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
     return checked + (1,) * (3 - len(checked))  # type: ignore[return-value]
 
 
+def _frozen(sizes: Any) -> Any:
+    """Sizes that their owner cannot change: a launch with other ones then differs. A list never equals them."""
+    return sizes if hasattr(sizes, "__index__") else tuple(sizes)
+
+
 def _rest_of_shape(shared_bytes: int, cooperative: bool, device: int | None) -> tuple[int, Attributes]:
     """Shared memory and attributes of a launch."""
     on = 0 if device is None else _number(device, "a device", 254) + 1
     return _number(shared_bytes, "shared memory", _NUMBER_MOST), Attributes(cooperative=cooperative, on=on)
-
-
-def _misfit(kernel: Kernel, packing: Any, error: Exception) -> ValueError:
-    return ValueError(f"acs: an argument of kernel '{kernel.name}' does not fit its type ({', '.join(packing.types)}): {error}")
 
 
 def _start(memory: Span, what: str) -> int:
@@ -287,6 +288,12 @@ class Context:
         reading, or reads and writes. When in doubt: ``updates``. The arrays are kept alive until the op has ended.
         ``wait=False``: raise FullError instead of waiting for room.
         """
+        return self._launch(*self._look_at(kernel, args, reads, writes, updates),
+                            (grid, block, shared_bytes, cooperative, device), wait, _depth + 1)
+
+    def _look_at(self, kernel: Kernel, args: Sequence[Any], reads: Any, writes: Any,
+                 updates: Any) -> tuple[Packing, list[Any], dict[int, Place], Any]:
+        """The first arguments of :meth:`_launch` and :meth:`_prepare` for a launch."""
         if not isinstance(kernel, Kernel):
             raise TypeError(f"acs: an object of type {type(kernel).__name__} is launched; make an acs.Kernel of it")
         packing = kernel.packing(args)
@@ -296,7 +303,7 @@ class Context:
         lent: list[Span] = []
         values = _values(args, packing.types, seen, lent)
         uses = (kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates)
-        return self._launch(packing, values, seen, uses, (grid, block, shared_bytes, cooperative, device), wait, _depth + 1)
+        return packing, values, seen, uses
 
     def _launch(self, packing: Any, values: Sequence[Any], seen: dict[int, Place], uses: Any, shape: Any, wait: bool,
                 depth: int) -> int:
@@ -311,12 +318,13 @@ class Context:
         kept = self._keep(uses)
         while True:
             with _launching:
-                if shape != self._shape:
-                    self._set_shape(*shape)
                 try:
-                    packing.pack(*values)
-                except Exception as misfit:
-                    raise _misfit(kernel, packing, misfit) from None
+                    if shape != self._shape:
+                        self._set_shape(*shape)
+                    self._pack(kernel, packing, values)
+                except BaseException:
+                    kept[1] = None
+                    raise
                 if kernel is not self._kernel or packing is not self._packing:
                     p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
                     self._kernel, self._packing = kernel, packing
@@ -334,25 +342,22 @@ class Context:
         A launch to be queued later, as often as wanted, with the arguments that it has now: call it. That takes a
         fraction of the time of :meth:`launch`. Arguments are as there; the launch keeps its arrays alive.
         """
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"acs: an object of type {type(kernel).__name__} is launched; make an acs.Kernel of it")
-        packing = kernel.packing(args)
-        if self._on_cpu and kernel.struct.host:
-            _refuse_gpu_arrays(args)
-        seen: dict[int, Place] = {}
-        lent: list[Span] = []
-        values = _values(args, packing.types, seen, lent)
-        uses = (kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates)
-        return self._prepare(packing, values, seen, uses, (grid, block, shared_bytes, cooperative, device), _depth + 1)
+        return self._prepare(*self._look_at(kernel, args, reads, writes, updates),
+                             (grid, block, shared_bytes, cooperative, device), _depth + 1)
+
+    @staticmethod
+    def _pack(kernel: Kernel, packing: Any, values: Sequence[Any]) -> None:
+        try:
+            packing.pack(*values)
+        except Exception as misfit:
+            raise ValueError(f"acs: an argument of kernel '{kernel.name}' does not fit its type ({', '.join(packing.types)}): "
+                             f"{misfit}") from None
 
     def _prepare(self, packing: Any, values: Sequence[Any], seen: dict[int, Place], uses: Any, shape: Any,
                  depth: int) -> Launch:
         """A launch to be queued later. Arguments as of :meth:`_launch`."""
         own = Packing(packing.types)
-        try:
-            own.pack(*values)
-        except Exception as misfit:
-            raise _misfit(uses[0], own, misfit) from None
+        self._pack(uses[0], own, values)
         segments, count = _footprint(uses[2], uses[3], uses[4], seen)
         params = LaunchParams(size=ctypes.sizeof(LaunchParams), kernel=uses[0].at, args=own.list, arg_count=own.count,
                               uses=Uses(segments, count), site=_site(depth), no_wait=1)
@@ -377,7 +382,7 @@ class Context:
         to_at, from_at = _start(dst, "the target of a copy"), _start(src, "the source of a copy")
         if dst.nbytes != src.nbytes:
             raise ValueError(f"acs: a copy of {src.nbytes} bytes to {dst.nbytes}")
-        kept = self._keep((dst, src))
+        kept = self._keep((None, (), (source,), (to,), (), (dst, src)))
         about = OpParams(_site(_depth), 0)
         return self._kept_for(kept, self._call(free.acs_memcpy_op, to_at, from_at, dst.nbytes, ctypes.byref(about)))
 
@@ -389,7 +394,7 @@ class Context:
         at = _start(dst, "the target of a fill")
         if not 0 <= value <= 255:
             raise ValueError(f"acs: a fill with {value}; a byte is 0 to 255")
-        kept = self._keep(dst)
+        kept = self._keep((None, (), (), (to,), (), (dst,)))
         about = OpParams(_site(_depth), 0)
         return self._kept_for(kept, self._call(free.acs_memset_op, at, value, dst.nbytes, ctypes.byref(about)))
 
@@ -416,7 +421,7 @@ class Context:
         callback = HOST_FUNCTION(run)
         segments, count = _footprint(reads, writes, updates, {})
         about = OpParams(_site(2), 0)
-        kept = self._keep((callback, reads, writes, updates))  # also if Ctrl-C comes while the call waits for room
+        kept = self._keep((None, (), reads, writes, updates, (callback,)))  # also if Ctrl-C comes while the call waits for room
         op = self._call(free.acs_host_op, callback, None, 0, Uses(segments, count), ctypes.byref(about))
         with known:  # the function may have run before its number was known
             number[0] = op
@@ -573,10 +578,10 @@ class Context:
         if last is None or block != last[1]:
             self._params.block = Dim3(*_sizes(block, "a block"))
         if last is not None and last[2:] == (shared_bytes, cooperative, device):
-            self._shape = (grid, block, shared_bytes, cooperative, device)
+            self._shape = (_frozen(grid), _frozen(block), shared_bytes, cooperative, device)
             return
         self._params.shared_bytes, self._params.attributes = _rest_of_shape(shared_bytes, cooperative, device)
-        self._shape = (grid, block, shared_bytes, cooperative, device)
+        self._shape = (_frozen(grid), _frozen(block), shared_bytes, cooperative, device)
 
     def _keep(self, what: Any) -> list[Any]:
         """Keep what an op uses that is about to be queued, until it has ended. Its number follows by _kept_for."""
@@ -621,8 +626,9 @@ class Context:
         self._regions[thread] = region
         return outer
 
-    def _leave_region(self, outer: Region | None) -> None:
-        thread = threading.get_ident()
+    def _leave_region(self, thread: int | None, outer: Region | None) -> None:
+        if thread is None:
+            return
         if outer is None:
             self._regions.pop(thread, None)
         else:

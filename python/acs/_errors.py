@@ -77,6 +77,11 @@ class InternalError(Error):
     """A defect in the library."""
 
 
+def unsupported(text: str) -> UnsupportedError:
+    """What is not supported here."""
+    return UnsupportedError(f"acs: {text}", _layout.ACS_ERR_UNSUPPORTED)
+
+
 CLASSES: dict[int, type[Error]] = {
     _layout.ACS_ERR_ARGUMENT: ArgumentError,
     _layout.ACS_ERR_FULL: FullError,

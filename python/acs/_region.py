@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
+from . import _layout
 from ._arrays import ALL
-from ._errors import Error
+from ._errors import Error, StateError
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -22,30 +24,39 @@ class Region:
         self._ops_turn = False  # whether ops were launched since the stream's last turn
         self._kept: list[list[Any]] = []  # what those ops use
         self._outer: Region | None = None
+        self._thread: int | None = None  # that is in it
 
     def __enter__(self) -> "Region":
+        if self._thread is not None:
+            raise StateError("acs: a region is entered that was not left", _layout.ACS_ERR_STATE)
         self._outer = self.context._enter_region(self)
+        self._thread = threading.get_ident()
         return self
 
     def __exit__(self, kind: Any, *_: object) -> None:
-        self.context._leave_region(self._outer)
+        self.context._leave_region(self._thread, self._outer)
         try:
             self.order()
-        except Error:
+        except BaseException as error:
             self.keep()
-            if kind is None:  # else the program's own exception says more
+            if kind is None or not isinstance(error, Error):  # else the program's own exception says more
                 raise
+        finally:
+            self._thread, self._ops_turn = None, False
 
     def order(self) -> None:
         """Put the stream's next work behind the ops. On the CPU: wait for them. Call it before other libraries' work."""
         if not self._ops_turn:
             return
+        if self._thread in self.context._captures and threading.get_ident() != self._thread:
+            raise StateError("acs: another thread gives work to a captured stream inside a region, as a backward pass does: call "
+                             "the region's order() before it", _layout.ACS_ERR_STATE)
         if self.context._on_cpu:
             self.context.sync()
         else:
             self.context.stream_after(self.stream, updates=(ALL,))
-        self._ops_turn = False
         self.give_back()
+        self._ops_turn = False
 
     def give_back(self) -> None:
         """The stream is behind the ops."""

@@ -16,19 +16,16 @@ import re
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from . import _errors, _layout
 from ._arrays import place
 from ._context import Context, Launch
+from ._errors import unsupported as _unsupported
 from ._kernels import Kernel as PlainKernel
 
 _TYPES = {"i1": "uint8", "u1": "uint8", "i8": "int8", "u8": "uint8", "i16": "int16", "u16": "uint16", "i32": "int32",
           "u32": "uint32", "i64": "int64", "u64": "uint64", "fp16": "float16", "fp32": "float32", "fp64": "float64"}
 _ENTRY = re.compile(r"\.visible\s+\.entry\s+[\w$.]+\s*\((.*?)\)", re.DOTALL)
 _ALIGNED = 16
-
-
-def _unsupported(text: str) -> _errors.Error:
-    return _errors.UnsupportedError(f"acs: {text}", _layout.ACS_ERR_UNSUPPORTED)
+_SCRATCH_POINTERS = 2  # pointers to scratch memory that Triton adds to a kernel's arguments, at most
 
 
 def _class_of(value: Any, name: str) -> Hashable:
@@ -57,10 +54,12 @@ class Variant:
             if getattr(about, scratch, 0):
                 raise _unsupported(f"Triton's kernel '{compiled.name}' needs scratch memory ({scratch})")
         types = compiled.src.signature
+        if not set(names) <= set(types):
+            raise _unsupported("this version of Triton names the arguments of kernels in a way that is not known")
         self.places = [place for place, name in enumerate(names) if types.get(name, "constexpr") != "constexpr"]
         signature = [self._type(compiled.name, names[place], types[names[place]]) for place in self.places]
         entry = _ENTRY.search(compiled.asm["ptx"])
-        if entry is None or entry.group(1).count(".param") < len(signature):
+        if entry is None or not 0 <= entry.group(1).count(".param") - len(signature) <= _SCRATCH_POINTERS:
             raise _unsupported(f"Triton's kernel '{compiled.name}' has arguments that are not known")
         self.unused = (0,) * (entry.group(1).count(".param") - len(signature))  # pointers to scratch memory, of which it has none
         signature += ["pointer"] * len(self.unused)
@@ -90,9 +89,13 @@ class Kernel:
     def __init__(self, function: Any, **constants: Any) -> None:
         if not hasattr(function, "arg_names") or not hasattr(function, "warmup") or not hasattr(function, "params"):
             raise TypeError(f"acs: an object of type {type(function).__name__} is no kernel of triton.jit")
+        for parameter in function.params:
+            if parameter.name in constants and not parameter.is_constexpr:
+                raise TypeError(f"acs: parameter '{parameter.name}' of kernel '{function.__name__}' is no tl.constexpr: give its "
+                                "value at each launch")
         self.name = function.__name__
         self._function, self._constants = function, constants
-        self._names = [p.name for p in function.params if not p.is_constexpr and p.name not in constants]
+        self._names = [p.name for p in function.params if not p.is_constexpr]
         self._variants: dict[tuple[Hashable, ...], Variant] = {}
 
     def variant(self, args: Sequence[Any]) -> Variant:
@@ -108,7 +111,7 @@ class Kernel:
             if hasattr(value, "data_ptr"):
                 memory = seen[id(value)] = place(value)
                 address = memory[0] if type(memory) is tuple else memory.ptr  # type: ignore[union-attr]
-                key.append((value.dtype, address % _ALIGNED == 0))
+                key.append((value.dtype, value.get_device(), address % _ALIGNED == 0))
                 values.append(address)
             else:
                 key.append(_class_of(value, name))

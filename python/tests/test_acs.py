@@ -72,6 +72,12 @@ class Results(unittest.TestCase):
             context.sync()
             self.assertEqual(list(buffer), truth)
             watch = weakref.ref(buffer)
+            sizes = [1]
+            op = context.launch(MIX, sizes, 1, (cell(buffer, 0), cell(buffer, 1), 1), updates=[acs.ALL])
+            sizes[0] = -1
+            with self.assertRaisesRegex(acs.ArgumentError, "a size of a grid"):
+                context.launch(MIX, sizes, 1, (cell(buffer, 0), cell(buffer, 1), 1), updates=[acs.ALL])
+            context.wait(op)
             del buffer
             launches[0]()
             context.sync()

@@ -6,7 +6,9 @@ and graphs (test_torch_gpu.py). Skipped where PyTorch is not installed.
 import ctypes
 import gc
 import importlib.util
+import threading
 import unittest
+import unittest.mock
 import weakref
 
 import acs
@@ -108,16 +110,70 @@ class Regions(OnTheCpu):
         self.assertEqual(y[0].item(), 2)
 
     def test_tensors_live_until_their_ops_have_ended(self):
-        y = torch.empty(COUNT)
+        y, go_on = torch.empty(COUNT), threading.Event()
         with acs.torch.region(self.context):
             x = torch.ones(COUNT)
-            watch = weakref.ref(x.untyped_storage())
+            watch = weakref.ref(x)
+            self.context.call(go_on.wait, updates=[x])
             launch(self.context, y, x, 2.0)
             del x
+            gc.collect()
+            self.assertIsNotNone(watch())
+            go_on.set()
         self.context.sync()
         gc.collect()
         self.assertEqual(y[0].item(), 2)
         self.assertIsNone(watch())
+
+    def test_tensors_live_if_ctrl_c_ends_the_wait(self):
+        go_on = threading.Event()
+        with self.assertRaises(KeyboardInterrupt):
+            with acs.torch.region(self.context) as region:
+                x = torch.ones(COUNT)
+                watch = weakref.ref(x)
+                self.context.call(go_on.wait, updates=[x])
+                del x
+                region.context = interrupted = unittest.mock.Mock(wraps=self.context, _on_cpu=True, _captures=set())
+                interrupted.sync.side_effect = KeyboardInterrupt
+        gc.collect()
+        self.assertIsNotNone(watch())
+        go_on.set()
+        self.context.sync()
+
+    def test_a_region_is_used_again_and_not_twice_at_once(self):
+        x, y, region = torch.ones(COUNT), torch.empty(COUNT), acs.torch.region(self.context)
+        for by in (2.0, 5.0):
+            with region:
+                launch(self.context, y, x, by)
+                self.assertEqual((y + 1)[0].item(), by + 1)
+        with region, self.assertRaisesRegex(acs.StateError, "not left"):
+            with region:
+                pass
+        self.assertEqual(self.context._regions, {})
+
+    def test_fills_copies_and_calls_count_as_writes(self):
+        for write in (lambda t: self.context.fill(t, 0), lambda t: self.context.copy(t, torch.ones(COUNT)),
+                      lambda t: self.context.call(lambda: None, writes=[t])):
+            x, to = torch.ones(COUNT, requires_grad=True), torch.ones(COUNT)
+            y = (x * to).sum()
+            with torch.no_grad(), acs.torch.region(self.context):
+                write(to)
+            with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+                y.backward()
+            with self.assertRaisesRegex(acs.ArgumentError, "requires a gradient"):
+                with acs.torch.region(self.context):
+                    write(x)
+            self.context.clear()
+
+    def test_prepared_launches_look_at_gradients_each_time(self):
+        x, y = torch.ones(COUNT), torch.empty(COUNT)
+        prepared = self.context.prepare(SCALE, 1, 1, (y, x, 2.0, COUNT), reads=[x], writes=[y])
+        with acs.torch.region(self.context):
+            prepared()
+        y.requires_grad_()
+        with self.assertRaisesRegex(acs.ArgumentError, "requires a gradient"):
+            with acs.torch.region(self.context):
+                prepared()
 
     def test_writes_that_autograd_would_not_see_are_refused(self):
         x, y = torch.ones(COUNT), torch.empty(COUNT, requires_grad=True)
@@ -135,7 +191,7 @@ class Regions(OnTheCpu):
         with self.assertRaises(acs.StateError):
             with acs.torch.region(context):
                 pass
-        torch.ones(2).add_(1)  # no mode of the region is left behind
+        self.assertEqual(torch._C._len_torch_dispatch_stack(), 0)  # no mode of the region is left behind
 
     def test_saved_tensors_that_an_op_overwrites_are_found(self):
         x, to = torch.ones(COUNT, requires_grad=True), torch.ones(COUNT)
@@ -226,9 +282,11 @@ class _Watch(torch.utils._python_dispatch.TorchDispatchMode if torch else object
 
         def covered(tensor, access):
             start, size = tensor.data_ptr(), tensor.numel() * tensor.element_size()
-            return size == 0 or not tensor.is_contiguous() or any(
-                r[0] <= start and start + size <= r[0] + r[1] * max(r[2], 1) + r[3] * max(r[2] - 1, 0) and r[4] & access == access
-                for r in ranges)
+            if not tensor.is_contiguous():
+                packed = acs.span(tensor).packed(access)
+                want = {acs._arrays.SEGMENT.unpack_from(packed, at)[:4] for at in range(0, len(packed), acs._arrays.SEGMENT.size)}
+                return want <= {r[:4] for r in ranges if r[4] & access == access}
+            return size == 0 or any(r[0] <= start and start + size <= r[0] + r[1] and r[4] & access == access for r in ranges)
 
         changed = [t for t, old in before if t.shape == old.shape and not torch.equal(bits(t), bits(old))]
         for tensor in changed:
@@ -297,7 +355,13 @@ class Footprints(unittest.TestCase):
         self.assertIsNone(_footprint.footprint(len, (), {}, None))
 
     def test_fresh_results_are_those_that_are_no_arguments(self):
-        self.assertFalse(any(True for _ in _footprint.fresh_results(torch.ops.aten.add_.Tensor, torch.ones(2))))
+        class OfTheGpu(torch.Tensor):
+            is_cuda = True
+
+        made = torch.ones(2).as_subclass(OfTheGpu)
+        self.assertEqual(len(list(_footprint.fresh_results(torch.ops.aten.add_.Tensor, made))), 0)
+        self.assertEqual(len(list(_footprint.fresh_results(torch.ops.aten.add.Tensor, made))), 1)
+        self.assertEqual(len(list(_footprint.fresh_results(torch.ops.aten.sort.default, (made, made)))), 2)
 
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
@@ -310,7 +374,7 @@ class Allocations(unittest.TestCase):
         history = [("alloc", second, 64), ("alloc", first, 1), ("alloc", 4096, 2048), ("alloc", second, 512),
                    ("free_completed", second, 512), ("alloc", second, 1), ("alloc", 4096, 700)]
         made._history = lambda: [{"action": a, "addr": at, "size": n} for a, at, n in history]
-        self.assertEqual(list(made.of_operators()), [(0, 4096, 2048), (0, second, 512), (1, 4096, 700)])
+        self.assertEqual(list(made.behind_marks()), [(0, 4096, 2048), (0, second, 512), (1, 4096, 700)])
         made._blocks = {}
         self.assertEqual(made.freed_blocks(512), [])
         history.append(("free_completed", 4096, 700))
@@ -318,7 +382,7 @@ class Allocations(unittest.TestCase):
         self.assertEqual(made.freed_blocks(700), [700])
         history = history[2:]
         with self.assertRaisesRegex(acs.UnsupportedError, "gaps"):
-            list(made.of_operators())
+            list(made.behind_marks())
 
 
 @unittest.skipIf(torch is None or not importlib.util.find_spec("triton"), "Triton is not installed")
@@ -375,6 +439,8 @@ class Triton(unittest.TestCase):
         import acs.triton
         with self.assertRaisesRegex(TypeError, "no kernel of triton.jit"):
             acs.triton.Kernel(len)
+        with self.assertRaisesRegex(TypeError, "parameter 'by' of kernel 'scale' is no tl.constexpr"):
+            acs.triton.Kernel(kernel_of_triton(), BLOCK=256, by=2.0)
 
     def test_a_wrong_number_of_arguments_names_them(self):
         import acs.triton

@@ -6,6 +6,7 @@ from its schema and from the memory that it allocates. The edges are made when t
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -16,19 +17,26 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .. import _errors, _layout
 from .._arrays import SEGMENT, UPDATE, pack_bytes
 from .._context import Context, _number
+from .._errors import unsupported as _unsupported
 from .._library import GraphParams, GraphReport, Uses, check, held, last_error
 from ._footprint import footprint, fresh_results, has_own_streams
 from ._region import sends_work
 
 _NO_OP = (1 << 64) - 1
-_ROUND = 512  # bytes to which PyTorch's allocator rounds
-
+_capturing = threading.Lock()
+"""Held while a graph is captured: PyTorch's history of memory, and its workspaces, are the process's."""
 _contexts: "dict[int, Context]" = {}
 """By device: what graphs are made with. They launch no ops."""
 
 
-def _unsupported(text: str) -> _errors.Error:
-    return _errors.UnsupportedError(f"acs: {text}", _layout.ACS_ERR_UNSUPPORTED)
+def _check_pytorch() -> None:
+    """Refuse versions of PyTorch that lack what is needed, before anything begins."""
+    for where, name in ((torch._C, "_cuda_isHistoryEnabled"), (torch._C, "_cuda_clearCublasWorkspaces"),
+                        (torch.cuda.memory, "_record_memory_history"), (torch.cuda.memory, "_snapshot")):
+        if not hasattr(where, name):
+            raise _unsupported(f"PyTorch {torch.__version__} has no {name}, by which memory inside of operators is found")
+    if torch.cuda.get_allocator_backend() != "native":
+        raise _unsupported("PyTorch's allocator is another one than its own, and does not tell what it allocates")
 
 
 def _context(device: int) -> Context:
@@ -44,14 +52,14 @@ def _uses(segments: bytes | None) -> Uses:
 
 class _Allocations:
     """
-    What PyTorch's allocator hands out while a graph is captured. Its history tells which memory each operator used and gave
-    back inside: a tensor that is allocated before each operator, and lives on, marks where the operator begins.
+    What PyTorch's allocator hands out while a graph is captured. Its history tells which memory an operator used and gave back
+    inside. Tensors that are allocated before and behind the operator mark its part of the history. They live on.
     """
 
     def __init__(self, device: int) -> None:
         self._device = device
         self._marks: list[torch.Tensor] = []
-        self._blocks: dict[int, list[int]] = {}  # by their bytes together: sizes of blocks that an operator gave back
+        self._blocks: dict[int, list[int]] = {}  # by their bytes together: sizes of blocks that operators gave back
         self._was_on = torch._C._cuda_isHistoryEnabled()
 
     def begin(self) -> None:
@@ -63,12 +71,12 @@ class _Allocations:
             torch.cuda.memory._record_memory_history(enabled=None)
 
     def mark(self) -> int:
-        """An operator begins. Returns its number, from 0."""
+        """An operator begins or ends. Returns the mark's number, from 0."""
         self._marks.append(torch.empty(1, dtype=torch.uint8, device=f"cuda:{self._device}"))
         return len(self._marks) - 1
 
-    def of_operators(self) -> Iterator[tuple[int, int, int]]:
-        """Number of the operator, address and bytes of each block that an operator allocated."""
+    def behind_marks(self) -> Iterator[tuple[int, int, int]]:
+        """Number of the latest mark, address and bytes of each block that was allocated behind one."""
         allocs = [(entry["addr"], entry["size"]) for entry in self._history() if entry["action"] == "alloc"]
         latest = {at: place for place, (at, _) in enumerate(allocs)}  # a mark may lie where operators had memory before it
         marks = {latest.get(mark.data_ptr(), -1): number for number, mark in enumerate(self._marks)}
@@ -79,14 +87,17 @@ class _Allocations:
             if place in marks:
                 number = marks[place]
             elif number is not None:
-                yield number, at, max(nbytes, _ROUND)
+                yield number, at, nbytes
 
     def freed_bytes(self) -> int:
         """Bytes that were given back to the allocator, ever."""
         return int(torch.cuda.memory_stats_as_nested_dict(self._device)["allocated_bytes"]["all"]["freed"])
 
     def freed_blocks(self, nbytes: int) -> list[int]:
-        """Sizes of the blocks that the last operator gave back, which are so many bytes together, the largest first."""
+        """
+        Sizes of the blocks that were given back behind the latest mark, ``nbytes`` together, the largest first. A guess: those
+        that an earlier operator with as many bytes gave back. Reading the history each time would take long.
+        """
         sizes = self._blocks.get(nbytes)
         if sizes is None:
             mark, sizes = self._marks[-1].data_ptr(), []
@@ -142,10 +153,10 @@ class graph:
     side by side when the graph is replayed. Results are those of the serial capture.
 
     ``cuda_graph``  a ``torch.cuda.CUDAGraph``. ``pool``, ``stream``, ``capture_error_mode`` go to ``torch.cuda.graph``.
-    ``chains``      operators are placed on so many chains, and no more run at once. 0: a number that is good on today's
-                    devices (docs/capture.md).
-    ``rest_bytes``  memory that the program frees while it captures is not used again before so many bytes were allocated
-                    behind it. The graph needs that much more memory at most.
+    ``chains``      number of chains on which operators are placed; as many run at once. 0: a number that is good on
+                    today's devices (docs/capture.md).
+    ``rest_bytes``  bytes that are allocated before memory that the program freed in the capture is used again. The graph
+                    needs that much more memory at most.
 
     After it, ``figures`` has the graph's ops, nodes, edges, levels (ops on its longest path) and chains.
 
@@ -156,15 +167,27 @@ class graph:
     def __init__(self, cuda_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "global", *,
                  chains: int = 0, rest_bytes: int = 1 << 30) -> None:
         self._chains, self._rest_most = _number(chains, "chains", 1 << 32), _number(rest_bytes, "rest_bytes", 1 << 62)
+        self._cuda_graph = cuda_graph
         self._capture: Any = torch.cuda.graph(cuda_graph, pool=pool, stream=stream, capture_error_mode=capture_error_mode)
         self._handle: int | None = None
         self._mode: _Operators | None = None
-        self._ops: dict[int, int] = {}  # by number of the operator
+        self._ops: dict[int, int] = {}  # by number of the mark before the operator
         self.figures: dict[str, int] = {}
 
     def __enter__(self) -> "graph":
-        if torch.cuda.get_allocator_backend() != "native":
-            raise _unsupported("PyTorch's allocator is another one than its own, and does not tell what it allocates")
+        if not torch.cuda.is_available():
+            raise _unsupported("PyTorch finds no GPU, whose work could be captured")
+        _check_pytorch()
+        if not _capturing.acquire(blocking=False):
+            raise _errors.StateError("acs: another acs.torch.graph is being captured", _layout.ACS_ERR_STATE)
+        try:
+            self._begin()
+        except BaseException:
+            _capturing.release()
+            raise
+        return self
+
+    def _begin(self) -> None:
         self._device = torch.cuda.current_device()
         context = _context(self._device)
         self._allocations = _Allocations(self._device)
@@ -177,29 +200,44 @@ class graph:
             check(held.acs_graph_begin(context._handle, self._stream.cuda_stream, ctypes.byref(handle)))
             self._handle = handle.value
             self._allocations.begin()
+            self._mode = _Operators(self)
+            self._mode.__enter__()
         except BaseException as error:
-            self._capture.__exit__(type(error), error, error.__traceback__)
+            self._end(error)
             raise
-        self._mode = _Operators(self)
-        self._mode.__enter__()
-        return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        mode, capture = self._mode, self._capture
+        mode = self._mode
         assert mode is not None
-        mode.__exit__(kind, error, trace)
-        self._mode = self._capture = None  # else the garbage collector would end the graph, maybe in a later capture
         try:
+            mode.__exit__(kind, error, trace)
             if kind is None:
                 self._finish()
+        except BaseException as failure:
+            self._end(failure)
+            raise
+        else:
+            self._end(error)
         finally:
+            _capturing.release()
+
+    def _end(self, error: BaseException | None) -> None:
+        """End the capture. After an error the graph is emptied, since it lacks edges."""
+        capture, graph = self._capture, self._cuda_graph
+        self._mode = self._capture = self._cuda_graph = None  # else the garbage collector might end them in a later capture
+        try:
             self._drop()
-            capture.__exit__(kind, error, trace)
+        finally:
+            try:
+                capture.__exit__(type(error) if error else None, error, None)
+            finally:
+                if error is not None:
+                    graph.reset()
 
     def _finish(self) -> None:
         """Make the graph's edges."""
         self._op(None)
-        for number, at, nbytes in self._allocations.of_operators():
+        for number, at, nbytes in self._allocations.behind_marks():
             op = self._ops.get(number)
             if op is not None:
                 check(held.acs_graph_add_uses(self._handle, op, _uses(pack_bytes(at, nbytes, UPDATE))))
@@ -257,6 +295,7 @@ class graph:
         """Let memory rest that an operator used inside, and the workspaces of matrix products."""
         torch._C._cuda_clearCublasWorkspaces()
         freed = self._allocations.freed_bytes() - freed
-        if freed:
-            for nbytes in self._allocations.freed_blocks(freed):
-                self._rest.take(nbytes)
+        blocks = self._allocations.freed_blocks(freed) if freed else []
+        self._allocations.mark()
+        for nbytes in blocks:
+            self._rest.take(nbytes)

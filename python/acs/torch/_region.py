@@ -37,6 +37,9 @@ class _Turns(TorchDispatchMode):
         return function(*args, **(kwargs or {}))
 
 
+_NUMBERS = frozenset((int, float, bool))
+
+
 class _Facts:
     """What is known of a prepared launch: its tensors, and the streams of which they were told."""
 
@@ -60,7 +63,8 @@ class Region(StreamRegion):
 
     def __init__(self, context: Context, watch: bool) -> None:
         super().__init__(context, None)
-        self._turns: _Turns | None = _Turns(self) if watch else None
+        self._watch = watch
+        self._turns: _Turns | None = None
         self._device = -1
         self._tensors: dict[int, torch.Tensor] = {}  # by id: what the ops since the stream's last turn use
         self._written: dict[int, torch.Tensor] = {}
@@ -71,7 +75,8 @@ class Region(StreamRegion):
         if not self.context._on_cpu:
             self.stream, self._device = torch.cuda.current_stream(), torch.cuda.current_device()
         super().__enter__()
-        if self._turns is not None:
+        if self._watch:
+            self._turns = _Turns(self)
             self._turns.__enter__()
         return self
 
@@ -94,29 +99,35 @@ class Region(StreamRegion):
         if type(what) is Launch:
             own = self._note_prepared(what)
         else:
-            own = isinstance(what, tuple) and type(what[0]) is Kernel and self._note(what)
+            own = isinstance(what, tuple) and self._note(what)
         self.begin_ops()
         return self._droppable if own else self._kept
 
-    def _note(self, launch: Any) -> bool:
-        """Remember the tensors of a launch. Whether it uses nothing but tensors in the memory of the GPU."""
-        count, others, tensors, written = 0, len(launch) - 5, self._tensors, self._written
-        for arrays in launch[2:5]:
+    def _note(self, op: Any) -> bool:
+        """
+        Look at what an op uses, as the context keeps it, and remember its tensors. Returns whether the stream's order is
+        enough for all of it: it is a launch that uses numbers and tensors of the GPU, each of which it reads or writes.
+        """
+        is_launch, tensors, written = type(op[0]) is Kernel, self._tensors, self._written
+        others = len(op) - 5
+        for arrays in op[2:5]:
             for array in arrays:
-                count += 1
                 if id(array) in tensors:
                     continue
-                if isinstance(array, torch.Tensor):
+                if is_launch and isinstance(array, torch.Tensor):
                     self._check_place(array)
+                if isinstance(array, torch.Tensor) and array.is_cuda:
                     tensors[id(array)] = array
                 else:
                     others += 1
-        for arrays in launch[3:5]:
+        for arrays in op[3:5]:
             for array in arrays:
                 if id(array) not in written and isinstance(array, torch.Tensor):
                     self._check_write(array)
                     written[id(array)] = array
-        return count > 0 and not others and not self.context._on_cpu
+        if others or not is_launch or self.context._on_cpu:
+            return False
+        return all(type(value) in _NUMBERS or id(value) in tensors for value in op[1])
 
     def _note_prepared(self, launch: Launch) -> bool:
         """The same of a prepared launch, whose tensors are looked at once."""
@@ -125,9 +136,9 @@ class Region(StreamRegion):
             own = self._note(launch.uses)
             tensors = [array for arrays in launch.uses[2:5] for array in arrays if isinstance(array, torch.Tensor)]
             written = [array for arrays in launch.uses[3:5] for array in arrays if isinstance(array, torch.Tensor)]
-            facts = _Facts(own, tensors, [tensor for tensor in written if not tensor.is_inference()])
-            if not any(tensor.requires_grad for tensor in written):  # else it is looked at each time
-                launch.facts = facts
+            facts = launch.facts = _Facts(own, tensors, [tensor for tensor in written if not tensor.is_inference()])
+        for tensor in facts.written:
+            self._check_write(tensor)
         self._prepared[id(launch)] = facts
         return facts.own
 
@@ -165,12 +176,11 @@ class Region(StreamRegion):
         changed = [tensor for tensor in self._written.values() if not tensor.is_inference()]
         for facts in self._prepared.values():
             changed += facts.written
-        if changed:
-            torch.autograd.graph.increment_version(changed)
+        for tensor in changed:
+            torch.autograd.graph.increment_version(tensor)
         if not self.context._on_cpu:
             for tensor in self._tensors.values():
-                if tensor.is_cuda:
-                    tensor.record_stream(self.stream)
+                tensor.record_stream(self.stream)
             for facts in self._prepared.values():
                 facts.record(self.stream)
         self._droppable.clear()  # the stream's order is enough for them
