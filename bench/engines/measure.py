@@ -27,8 +27,8 @@ PLAIN_RUNS = 3  # runs of the engine's own graph from one state; their largest d
 PACKAGES = ("torch", "triton", "warp-lang", "mujoco", "mujoco-warp", "newton", "numpy", "acs")
 
 
-def no_reset() -> None:
-    """For subjects that go on from where the last batch ended."""
+def do_nothing() -> None:
+    """For subjects that need no reset, or no wait."""
 
 
 @dataclass
@@ -38,8 +38,8 @@ class Subject:
     mode: str
     step: Callable[[], None]
     state: Callable[[], State]
-    reset: Callable[[], None] = no_reset
-    synchronize: Callable[[], None] = no_reset  # wait for the device
+    reset: Callable[[], None] = do_nothing
+    synchronize: Callable[[], None] = do_nothing  # wait for the device
     hooks: Callable[[], Any] = contextlib.nullcontext  # what is in place while it runs
     steps: int = 50  # per batch
     steps_before: int = 0  # of each batch, outside of the clock: what recurs is then known

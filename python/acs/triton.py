@@ -7,7 +7,8 @@ Kernels of Triton as ops.
     kernel = acs.triton.Kernel(scale, BLOCK=1024, num_warps=4)
     kernel.launch(context, grid, (to, source, 2.0, n), reads=[source], writes=[to])
 
-Triton compiles a kernel anew for types, for addresses and numbers that 16 divides, and for the number 1. So does this.
+Triton compiles a kernel anew for other types, for addresses and numbers that 16 divides, and for the number 1. A Kernel does the
+same.
 """
 
 from __future__ import annotations

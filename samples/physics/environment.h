@@ -15,11 +15,11 @@ extern "C" {
 
 typedef struct environment environment;
 
-/** A scene's memory, where the context's ops run. Arrays have a row for each feature, with a column for each world. */
+/** A scene's memory, where the context's ops run, until environment_close. Arrays have a row for each feature. */
 typedef struct environment_view {
     const char *name;
     int worlds, observed, actions, horizon; /* horizon: steps of an episode */
-    float *obs;                             /* observed x worlds; the last step's */
+    float *obs;                             /* observed x worlds, a column for each world; the last step's */
     float *act;                             /* actions x worlds: angles that motors go to in the next step */
     float *reward;                          /* worlds: each step adds its own */
     int *done;                              /* worlds: whether the episode ended with the last step */

@@ -379,7 +379,7 @@ void program::add_reward()
     touch(o, ACS_WRITE, a.done, n * sizeof(int));
 }
 
-/* A caller acts on what it sees behind the reset. */
+/* With ACTOR_CALLER the scene is observed behind the reset, so that the next action fits the new state. */
 void program::step_end()
 {
     if (actor_ == ACTOR_SCENE) {

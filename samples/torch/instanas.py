@@ -163,7 +163,7 @@ class TritonLayers(Layers):
 
 
 class PreparedLayers(TritonLayers):
-    """The same launches, each prepared when it comes first, for the place in the network from which its input comes."""
+    """The same launches, each prepared when it comes first: one for each input tensor and its weights."""
 
     def __init__(self, context):
         super().__init__(self)
@@ -327,12 +327,12 @@ def main():
               f"{torch.cuda.get_device_name()}, ms for all")
         for name, run in rows.items():
             print(f"  {name:26} {milliseconds(run, options.repeats):8.2f}", flush=True)
-    ours = [*results["Triton through ACS"], *results["  prepared launches"]]
-    same = all(torch.equal(a, b) for a, b in zip(results["Triton in one stream"] * 2, ours))
-    far = max(float((a - b).abs().max() / b.abs().max())
-              for a, b in zip(results["Triton through ACS"], results["PyTorch, eager"]))
-    print(f"results through ACS: {'those' if same else 'NOT those'} of one stream, bit for bit; "
-          f"{far:.1e} from PyTorch's own (of the largest)")
+    one_stream, own = results["Triton in one stream"], results["PyTorch, eager"]
+    same = all(torch.equal(a, b) for name in ("  a graph for each block", "Triton through ACS", "  prepared launches")
+               for a, b in zip(one_stream, results[name]))
+    far = max(float((a - b).abs().max() / b.abs().max()) for result in results.values() for a, b in zip(result, own))
+    print(f"results of Triton's kernels: {'equal' if same else 'NOT equal'} bit for bit in all ways; "
+          f"all results at most {far:.1e} from PyTorch's own (of the largest)")
     context.close()
     return 0 if same and far < 1e-3 else 1
 

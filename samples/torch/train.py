@@ -65,6 +65,8 @@ class Environment:
         self.library.environment_scene.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.POINTER(View)]
         self.context = context
         self.at = self.library.environment_open(context.handle, scenes, worlds, seed)
+        if not self.at:
+            raise ValueError(f"an environment of {scenes} scenes with {worlds} worlds")
         self.scenes = [self.scene(k) for k in range(scenes)]
 
     def scene(self, index):

@@ -5,6 +5,7 @@
 #include "capture/section_shape.h"
 
 #include "base/tuning.h"
+#include "capture/graph.h"
 #include "capture/graph_shape.h"
 
 /* In the map, instead of an op's number: the node was in the graph before all noted ops. */
@@ -28,26 +29,12 @@ void acs_section_shape_forget(acs_section_shape *shape)
 
 /* --------------------------------------------------------------------------------------------------------------- noting */
 
-/* Make room for one more element. False: no memory. */
-static bool reserve_one(void **list, uint32_t *room, uint32_t count, size_t bytes)
-{
-    if (count < *room)
-        return true;
-    const uint32_t grown = acs_round_up_pow2(count < 64 ? 64 : count + 1);
-    void *moved = realloc(*list, grown * bytes);
-    if (!moved)
-        return false;
-    *list = moved;
-    *room = grown;
-    return true;
-}
-
 /* The op that is being noted is behind an earlier one. False: no memory. */
 static bool add_behind(acs_section_shape *shape, uint32_t op)
 {
     if (op == BEFORE || op == shape->count)
         return true;
-    if (!reserve_one((void **)&shape->behind, &shape->behind_room, shape->behind_count, sizeof *shape->behind))
+    if (!acs_graph_reserve((void **)&shape->behind, &shape->behind_room, shape->behind_count + 1, sizeof *shape->behind))
         return false;
     for (uint32_t i = shape->ops[shape->count].behind_at; i < shape->behind_count; i++)
         if (shape->behind[i] == op)
@@ -59,7 +46,7 @@ static bool add_behind(acs_section_shape *shape, uint32_t op)
 /* Begin an op, which counts once all about it is noted. */
 static section_op *begin_op(acs_section_shape *shape)
 {
-    if (!reserve_one((void **)&shape->ops, &shape->room, shape->count, sizeof *shape->ops))
+    if (!acs_graph_reserve((void **)&shape->ops, &shape->room, shape->count + 1, sizeof *shape->ops))
         return NULL;
     section_op *op = &shape->ops[shape->count];
     *op = (section_op){.behind_at = shape->behind_count};

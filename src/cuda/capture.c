@@ -309,10 +309,13 @@ static acs_status detach_node(acs_cuda *self, CUstream stream, uint64_t id, CUgr
     if (result == CUDA_SUCCESS) {
         CUgraphNode *lists = calloc(2 * count + 1, sizeof *lists);
         CUgraphEdgeData *data = calloc(count + 1, sizeof *data);
-        result = lists && data ? remove_edges(self, v.graph, node, to, lists, data, count, programmatic)
-                               : CUDA_ERROR_OUT_OF_MEMORY;
+        const bool room = lists && data;
+        if (room)
+            result = remove_edges(self, v.graph, node, to, lists, data, count, programmatic);
         free(lists);
         free(data);
+        if (!room)
+            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the edges of a captured op");
     }
     if (result == CUDA_SUCCESS)
         return ACS_OK;

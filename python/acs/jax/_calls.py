@@ -269,7 +269,7 @@ def _section(entry: Entry, context: Context, where: Where, interrupts: _Interrup
         inputs, outputs = _arrays(where.frame, DeviceArray if where.stream is not None else HostArray, lease)
         if where.stream is not None:
             context.after_stream(where.stream, updates=[ALL])  # all: what is no buffer of XLA's is ordered, too
-    except _errors.Error as failure:
+    except Exception as failure:  # also a type of elements that Python's libraries do not have
         return failure
     call = Call(context, where, lease, inputs)
     raised = _called(entry, call, inputs + outputs, interrupts)

@@ -32,18 +32,18 @@ from ._region import Region
 def region(context: Context | None = None, *, watch: bool = True) -> Region:
     """
     With this: ops that this thread launches on the context (None: :func:`acs.default`) and PyTorch's work in its current
-    stream run as if in one order. No op comes before what PyTorch's stream was given earlier. Operators of PyTorch, inside
-    and after the region, come behind the ops launched before them. PyTorch's allocator may reuse a tensor's memory as ever.
+    stream run as if in one order. No op comes before work that PyTorch's stream was given earlier. Operators of PyTorch come
+    behind the ops launched before them, inside the region and after it. PyTorch's allocator may reuse memory as ever.
 
-    Work that others give to the stream inside the region (Triton, CuPy, compiled functions) is not seen: call
-    ``order()`` of the region before it. The region puts the next op behind it. Regions nest. On a context of the CPU, PyTorch's
-    operators and the region's end wait for the ops.
+    Work that PyTorch's dispatcher does not see needs the region's ``order()`` before it: launches of Triton and CuPy,
+    compiled functions, ``tolist`` on the CPU. The region puts the next op behind it. Regions nest. On a context of the CPU,
+    PyTorch's operators and the region's end wait for the ops.
 
     ``watch=False``: operators of PyTorch are not seen either, which saves some 20 us for each of them. Those that make a
     tensor without filling it (``torch.empty``) need no order.
 
-    Raises in it: :class:`acs.ArgumentError` for tensors of other devices, for tensors of the CPU that are not pinned, and for
-    writes to tensors that require a gradient; :class:`acs.StateError` for ops while another stream is the current one.
+    Raises in it :class:`acs.ArgumentError` for launches with tensors of other devices or of the CPU that are not pinned, and
+    for writes to tensors that require a gradient. Raises :class:`acs.StateError` for ops while another stream is current.
     """
     return Region(default() if context is None else context, watch)
 

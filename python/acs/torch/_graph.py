@@ -115,8 +115,8 @@ class _Allocations:
 
 class _Rest:
     """
-    Memory that is not used again soon once the program drops it: an operator that gets it has to come behind those that used
-    it before.
+    Memory that is not used again soon after the program drops it. An operator that reuses a block is ordered behind the
+    block's earlier users.
     """
 
     def __init__(self, device: int, most: int) -> None:
