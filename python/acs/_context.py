@@ -5,133 +5,29 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
-import operator
 import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CodeType
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import _arrays, _errors, _layout, _waits
-from ._arrays import READ, UPDATE, WRITE, Place, Span, on_gpu, pack_bytes, place, span
-from ._kernels import Kernel, Packing, plain_value
-from ._region import Region
-from ._library import (Attributes, Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Site, Uses, check,
+from ._arrays import READ, UPDATE, Place, Span, span
+from ._kernels import Kernel, Packing
+from ._library import (Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Uses, check,
                        error_from, ErrorText, failure_of, free, held, last_error)
+from ._packing import (NUMBER_MOST, footprint, frozen, number_of, refuse_gpu_arrays, rest_of_shape, site_of, sizes_of, start_of,
+                       values_of)
+from ._region import Region
 
 _BACKENDS = ("auto", "cuda", "host", "sim")
 _KEPT_OPS = 8192  # ops whose arrays are kept alive before it is looked which of them have ended
-_NUMBER_MOST = 1 << 64
 _UNTIL_SYNC = 1 << 62  # as the number of an op: it has ended when all have
 _DEVICE, _PINNED, _RELOCATABLE, _LAZY = 0, 1, 0x100, 0x200
 
-_sites: dict[tuple[CodeType, int], Any] = {}
-_plain = frozenset((int, float, bool))  # values that are packed as they are
 _open: "set[Context]" = set()  # until they are closed
 _launching = threading.Lock()  # guards the places of a kernel's arguments, which all contexts share
-
-
-def _site(depth: int) -> Any:
-    """A pointer to the line that called a method, for errors and statistics; the library keeps it."""
-    frame = sys._getframe(depth)
-    key = (frame.f_code, frame.f_lineno)
-    site = _sites.get(key)
-    if site is None:
-        name = frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name
-        site = _sites[key] = ctypes.pointer(Site(name.encode(), frame.f_code.co_filename.encode(), frame.f_lineno))
-    return site
-
-
-def _number(value: Any, what: str, most: int) -> int:
-    """A whole number from 0 to below `most`."""
-    if type(value) is int and 0 <= value < most:
-        return value
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise TypeError(f"acs: {what} is {value!r}; it must be a whole number") from None
-    if not 0 <= number < most:
-        raise _errors.ArgumentError(f"acs: {what} is {number}; it must be 0 to {most - 1}", _layout.ACS_ERR_ARGUMENT)
-    return number
-
-
-def _sizes(value: int | Sequence[int], what: str) -> tuple[int, int, int]:
-    if type(value) is int and 0 <= value < 1 << 32:
-        return value, 1, 1
-    sizes = (value,) if hasattr(value, "__index__") else tuple(value)  # type: ignore[arg-type]
-    if not 1 <= len(sizes) <= 3:
-        raise ValueError(f"acs: {what} has {len(sizes)} sizes; it must have one to three")
-    checked = tuple(_number(size, f"a size of {what}", 1 << 32) for size in sizes)
-    return checked + (1,) * (3 - len(checked))  # type: ignore[return-value]
-
-
-def _frozen(sizes: Any) -> Any:
-    """Sizes that their owner cannot change: a launch with other ones then differs. A list never equals them."""
-    return sizes if hasattr(sizes, "__index__") else tuple(sizes)
-
-
-def _rest_of_shape(shared_bytes: int, cooperative: bool, device: int | None) -> tuple[int, Attributes]:
-    """Shared memory and attributes of a launch."""
-    on = 0 if device is None else _number(device, "a device", 254) + 1
-    return _number(shared_bytes, "shared memory", _NUMBER_MOST), Attributes(cooperative=cooperative, on=on)
-
-
-def _start(memory: Span, what: str) -> int:
-    """Where bytes without gaps begin."""
-    if memory.nbytes == 0:
-        return memory.ptr
-    if len(memory.pieces) != 1 or memory.pieces[0][2] != 1 or not memory.whole:
-        raise ValueError(f"acs: {what} has gaps")
-    return memory.pieces[0][0]
-
-
-def _footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Place]) -> tuple[bytes, int]:
-    """Segments of all arrays, packed, and how many they are. `seen`: arrays of this call whose memory is known."""
-    packed, count = [], 0
-    for arrays, access in ((reads, READ), (writes, WRITE), (updates, UPDATE)):
-        for array in arrays:
-            memory = array if type(array) is Span else seen.get(id(array)) or place(array)
-            if isinstance(memory, Span):
-                packed.append(memory.packed(access))
-                count += len(memory.pieces)
-            elif memory[1]:
-                packed.append(pack_bytes(*memory, access))
-                count += 1
-    return b"".join(packed), count
-
-
-def _values(args: Sequence[Any], types: Sequence[str], seen: dict[int, Place], lent: list[Span]) -> list[Any]:
-    """
-    What arguments are packed as. The memory of arrays goes to `seen`, and to `lent` the spans that must live as long as the
-    op: a library that lent memory to one may take it back when the span dies.
-    """
-    values: list[Any] = []
-    for value, name in zip(args, types):
-        kind = type(value)
-        if kind is Span:
-            values.append(value.ptr)
-        elif kind in _plain:
-            values.append(value)
-        elif name == "pointer" and kind is not ctypes.c_void_p:
-            memory = seen[id(value)] = place(value)
-            if isinstance(memory, tuple):
-                values.append(memory[0])
-            else:
-                values.append(memory.ptr)
-                lent.append(memory)
-        else:
-            values.append(plain_value(value))
-    return values
-
-
-def _refuse_gpu_arrays(arrays: Iterable[Any]) -> None:
-    """What runs on the CPU cannot touch a GPU's memory: it would end the process."""
-    for array in arrays:
-        if on_gpu(array):
-            raise _errors.ArgumentError(f"acs: an array of type {type(array).__name__} is in the memory of a GPU, and the "
-                                        "context runs ops on the CPU", _layout.ACS_ERR_ARGUMENT)
 
 
 class Launch:
@@ -298,10 +194,10 @@ class Context:
             raise TypeError(f"acs: an object of type {type(kernel).__name__} is launched; make an acs.Kernel of it")
         packing = kernel.packing(args)
         if self._on_cpu and kernel.struct.host:
-            _refuse_gpu_arrays(args)
+            refuse_gpu_arrays(args)
         seen: dict[int, Place] = {}
         lent: list[Span] = []
-        values = _values(args, packing.types, seen, lent)
+        values = values_of(args, packing.types, seen, lent)
         uses = (kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates)
         return packing, values, seen, uses
 
@@ -312,8 +208,8 @@ class Context:
         writes and updates, and what else must live as long as the op.
         """
         kernel = uses[0]
-        segments, count = _footprint(uses[2], uses[3], uses[4], seen)
-        site = _site(depth)
+        segments, count = footprint(uses[2], uses[3], uses[4], seen)
+        site = site_of(depth)
         p, place_of_uses = self._params, self._uses
         kept = self._keep(uses)
         while True:
@@ -358,11 +254,11 @@ class Context:
         """A launch to be queued later. Arguments as of :meth:`_launch`."""
         own = Packing(packing.types)
         self._pack(uses[0], own, values)
-        segments, count = _footprint(uses[2], uses[3], uses[4], seen)
+        segments, count = footprint(uses[2], uses[3], uses[4], seen)
         params = LaunchParams(size=ctypes.sizeof(LaunchParams), kernel=uses[0].at, args=own.list, arg_count=own.count,
-                              uses=Uses(segments, count), site=_site(depth), no_wait=1)
-        params.grid, params.block = Dim3(*_sizes(shape[0], "a grid")), Dim3(*_sizes(shape[1], "a block"))
-        params.shared_bytes, params.attributes = _rest_of_shape(*shape[2:])
+                              uses=Uses(segments, count), site=site_of(depth), no_wait=1)
+        params.grid, params.block = Dim3(*sizes_of(shape[0], "a grid")), Dim3(*sizes_of(shape[1], "a block"))
+        params.shared_bytes, params.attributes = rest_of_shape(*shape[2:])
         return Launch(self, params, uses, own)
 
     def _queue(self, at: int, launch: Launch, wait: bool) -> int:
@@ -377,25 +273,25 @@ class Context:
     def copy(self, to: Any, source: Any, *, _depth: int = 2) -> int:
         """Queue a copy of all bytes of an array to one of the same size; both without gaps."""
         if self._on_cpu:
-            _refuse_gpu_arrays((to, source))
+            refuse_gpu_arrays((to, source))
         dst, src = span(to), span(source)
-        to_at, from_at = _start(dst, "the target of a copy"), _start(src, "the source of a copy")
+        to_at, from_at = start_of(dst, "the target of a copy"), start_of(src, "the source of a copy")
         if dst.nbytes != src.nbytes:
             raise ValueError(f"acs: a copy of {src.nbytes} bytes to {dst.nbytes}")
         kept = self._keep((None, (), (source,), (to,), (), (dst, src)))
-        about = OpParams(_site(_depth), 0)
+        about = OpParams(site_of(_depth), 0)
         return self._kept_for(kept, self._call(free.acs_memcpy_op, to_at, from_at, dst.nbytes, ctypes.byref(about)))
 
     def fill(self, to: Any, value: int, *, _depth: int = 2) -> int:
         """Queue that each byte of an array without gaps gets this value, 0 to 255."""
         if self._on_cpu:
-            _refuse_gpu_arrays((to,))
+            refuse_gpu_arrays((to,))
         dst = span(to)
-        at = _start(dst, "the target of a fill")
+        at = start_of(dst, "the target of a fill")
         if not 0 <= value <= 255:
             raise ValueError(f"acs: a fill with {value}; a byte is 0 to 255")
         kept = self._keep((None, (), (), (to,), (), (dst,)))
-        about = OpParams(_site(_depth), 0)
+        about = OpParams(site_of(_depth), 0)
         return self._kept_for(kept, self._call(free.acs_memset_op, at, value, dst.nbytes, ctypes.byref(about)))
 
     def call(self, function: Callable[[], Any], *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
@@ -419,8 +315,8 @@ class Context:
                 return 1
 
         callback = HOST_FUNCTION(run)
-        segments, count = _footprint(reads, writes, updates, {})
-        about = OpParams(_site(2), 0)
+        segments, count = footprint(reads, writes, updates, {})
+        about = OpParams(site_of(2), 0)
         kept = self._keep((None, (), reads, writes, updates, (callback,)))  # also if Ctrl-C comes while the call waits for room
         op = self._call(free.acs_host_op, callback, None, 0, Uses(segments, count), ctypes.byref(about))
         with known:  # the function may have run before its number was known
@@ -435,8 +331,8 @@ class Context:
         """Memory of the device, or pinned memory of the host, in program order. See acs_malloc for what the words mean."""
         kind = (_PINNED if pinned else _DEVICE) | (_RELOCATABLE if relocatable else 0) | (_LAZY if lazy else 0)
         at = ctypes.c_void_p()
-        nbytes = _number(nbytes, "the size of a block", 1 << 62)
-        about = OpParams(_site(2), 0)
+        nbytes = number_of(nbytes, "the size of a block", 1 << 62)
+        about = OpParams(site_of(2), 0)
         check(self._call(free.acs_malloc_op, nbytes, kind, ctypes.byref(at), ctypes.byref(about)))
         return Block(self, at.value or 0, nbytes)
 
@@ -444,14 +340,14 @@ class Context:
 
     def wait(self, op: int) -> None:
         """Wait for an op. Raises what it failed of. Ctrl-C ends the wait, not the op."""
-        handle, op = self._handle, _number(op, "the number of an op", _NUMBER_MOST)
+        handle, op = self._handle, number_of(op, "the number of an op", NUMBER_MOST)
         error = self._wait(lambda: free.acs_wait(handle, op),
                            lambda: self._call(free.acs_query, op) != _layout.ACS_NOT_READY)
         self._raise(error and (self._error_of(op) or error))
 
     def query(self, op: int) -> bool:
         """Whether an op has ended. Raises what it failed of."""
-        op = _number(op, "the number of an op", _NUMBER_MOST)
+        op = number_of(op, "the number of an op", NUMBER_MOST)
         status = self._call(free.acs_query, op)
         if status not in (_layout.ACS_OK, _layout.ACS_NOT_READY):
             self._raise(self._error_of(op) or failure_of(status))
@@ -494,7 +390,7 @@ class Context:
     @contextlib.contextmanager
     def repeat(self, key: int) -> Iterator[None]:
         """With this: a part of the program that recurs (docs/repeats.md). ``key`` names it, and is the same each time."""
-        check(held.acs_repeat_begin(self._handle, _number(key, "the key of a repeat", _NUMBER_MOST)))
+        check(held.acs_repeat_begin(self._handle, number_of(key, "the key of a repeat", NUMBER_MOST)))
         try:
             yield
         finally:
@@ -503,11 +399,11 @@ class Context:
     @contextlib.contextmanager
     def group(self, *, slots: int = 0, ops_most: int = 4096) -> Iterator[dict[str, int]]:
         """With this: ops that are held, and planned together at the end. The dictionary then has the plan's figures."""
-        slots = _number(slots, "the slots of a group", 1 << 32)
+        slots = number_of(slots, "the slots of a group", 1 << 32)
         region = self._regions.get(threading.get_ident())
         if region is not None:
             region.begin_ops()
-        check(held.acs_group_begin(self._handle, _number(ops_most, "the ops of a group", 1 << 62)))
+        check(held.acs_group_begin(self._handle, number_of(ops_most, "the ops of a group", 1 << 62)))
         thread = threading.get_ident()
         self._held[thread] = []
         figures: dict[str, int] = {}
@@ -527,7 +423,7 @@ class Context:
     def after_stream(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> int:
         """Order ops from now on that touch these arrays behind a stream's work. While it is captured, ops become its nodes."""
-        segments, count = _footprint(reads, writes, updates, {})
+        segments, count = footprint(reads, writes, updates, {})
         op = self._call(free.acs_after_stream, _stream(stream), Uses(segments, count))
         if not op:
             raise last_error()
@@ -538,7 +434,7 @@ class Context:
     def stream_after(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> None:
         """Order work that you give to the stream from now on behind ops that conflict with these accesses."""
-        segments, count = _footprint(reads, writes, updates, {})
+        segments, count = footprint(reads, writes, updates, {})
         check(self._call(free.acs_stream_after, _stream(stream), Uses(segments, count)))
         self._captures.discard(threading.get_ident())
 
@@ -574,14 +470,14 @@ class Context:
 
     def _set_shape(self, grid: Any, block: Any, shared_bytes: int, cooperative: bool, device: int | None) -> None:
         last, self._shape = self._shape, None
-        self._params.grid = Dim3(*_sizes(grid, "a grid"))
+        self._params.grid = Dim3(*sizes_of(grid, "a grid"))
         if last is None or block != last[1]:
-            self._params.block = Dim3(*_sizes(block, "a block"))
+            self._params.block = Dim3(*sizes_of(block, "a block"))
         if last is not None and last[2:] == (shared_bytes, cooperative, device):
-            self._shape = (_frozen(grid), _frozen(block), shared_bytes, cooperative, device)
+            self._shape = (frozen(grid), frozen(block), shared_bytes, cooperative, device)
             return
-        self._params.shared_bytes, self._params.attributes = _rest_of_shape(shared_bytes, cooperative, device)
-        self._shape = (_frozen(grid), _frozen(block), shared_bytes, cooperative, device)
+        self._params.shared_bytes, self._params.attributes = rest_of_shape(shared_bytes, cooperative, device)
+        self._shape = (frozen(grid), frozen(block), shared_bytes, cooperative, device)
 
     def _keep(self, what: Any) -> list[Any]:
         """Keep what an op uses that is about to be queued, until it has ended. Its number follows by _kept_for."""

@@ -16,9 +16,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _errors, _layout
 from .._arrays import SEGMENT, UPDATE, pack_bytes
-from .._context import Context, _number
+from .._context import Context
 from .._errors import unsupported as _unsupported
 from .._library import GraphParams, GraphReport, Uses, check, held, last_error
+from .._packing import number_of
 from ._footprint import footprint, fresh_results, has_own_streams
 from ._region import sends_work
 
@@ -166,7 +167,7 @@ class graph:
 
     def __init__(self, cuda_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "global", *,
                  chains: int = 0, rest_bytes: int = 1 << 30) -> None:
-        self._chains, self._rest_most = _number(chains, "chains", 1 << 32), _number(rest_bytes, "rest_bytes", 1 << 62)
+        self._chains, self._rest_most = number_of(chains, "chains", 1 << 32), number_of(rest_bytes, "rest_bytes", 1 << 62)
         self._cuda_graph = cuda_graph
         self._capture: Any = torch.cuda.graph(cuda_graph, pool=pool, stream=stream, capture_error_mode=capture_error_mode)
         self._handle: int | None = None

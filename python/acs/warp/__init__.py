@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .. import _errors, _layout
-from .._context import _number
+from .._packing import number_of
 
 if TYPE_CHECKING:
     from ._hooks import Hooks
@@ -62,7 +62,7 @@ def enable(*, chains: int = 0, rest_bytes: int = 1 << 30, check_version: bool = 
     Raises ImportError without Warp, :class:`acs.UnsupportedError` for a version that is not known or without a GPU.
     """
     global _installed, _enabled
-    chains, rest_bytes = _number(chains, "chains", 1 << 32), _number(rest_bytes, "rest_bytes", 1 << 62)
+    chains, rest_bytes = number_of(chains, "chains", 1 << 32), number_of(rest_bytes, "rest_bytes", 1 << 62)
     if _installed is None:
         _check_version(check_version)
         try:

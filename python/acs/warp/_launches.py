@@ -20,9 +20,9 @@ from warp._src import codegen as _codegen
 from warp._src import types as _types
 
 from .._arrays import SEGMENT, UPDATE
-from .._context import _site
 from .._kernels import Kernel
 from .._library import Arg, Dim3, LaunchParams, Uses
+from .._packing import site_of
 from ._functions import Range, address_of
 from ._inference import KernelUses, kernel_uses
 from ._ranges import touched
@@ -90,7 +90,7 @@ def _caller() -> Any:
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame, depth = frame.f_back, depth + 1
-    return _site(depth + 1)
+    return site_of(depth + 1)
 
 
 class Function:
