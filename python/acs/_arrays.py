@@ -180,8 +180,18 @@ def _itemsize(typestr: str) -> int:
 
 
 def _from_torch(array: Any) -> Place:
+    try:
+        at = array.data_ptr()
+    except RuntimeError as error:  # sparse, or inside of vmap
+        raise TypeError(f"acs: a tensor of type {type(array).__name__} has no memory of its own: {error}") from None
+    if not at and array.numel():
+        raise TypeError(f"acs: a tensor on '{array.device}' of type {type(array).__name__} has no memory; is it traced, or a "
+                        "stand-in?")
+    if array.is_conj() or array.is_neg():
+        raise TypeError("acs: the memory of a tensor does not hold its values, since they are conjugated or negated later: call "
+                        "resolve_conj() or resolve_neg()")
     if array.is_contiguous():
-        return array.data_ptr(), array.nbytes
+        return at, array.nbytes
     size = array.element_size()
     return strided(array.data_ptr(), array.shape, [s * size for s in array.stride()], size, array)
 
@@ -218,7 +228,8 @@ def _find_reader(array: Any) -> Callable[[Any], Place]:
     if type(array).__module__.startswith("cupy") and hasattr(array, "_c_contiguous"):
         return _from_cupy
     if any(base.__module__ == "numpy" and base.__name__ == "generic" for base in type(array).__mro__):
-        raise TypeError("acs: a scalar of NumPy is no array: it has no place in memory")
+        raise TypeError("acs: a scalar of NumPy is no array: it has no place in memory. An array in place of a list of arrays "
+                        "looks like its scalars")
     if hasattr(array, "__cuda_array_interface__") or hasattr(array, "__array_interface__"):
         return _from_interface
     if hasattr(array, "__dlpack__"):

@@ -23,6 +23,7 @@ from ._region import Region
 
 _BACKENDS = ("auto", "cuda", "host", "sim")
 _KEPT_OPS = 8192  # ops whose arrays are kept alive before it is looked which of them have ended
+_KEPT_BYTES = 1 << 28  # the same for the bytes of these arrays; an array counts in each op
 _UNTIL_SYNC = 1 << 62  # as the number of an op: it has ended when all have
 _DEVICE, _PINNED, _RELOCATABLE, _LAZY = 0, 1, 0x100, 0x200
 
@@ -104,7 +105,7 @@ class Context:
         self._at: int | None = None
         self._users = _Users()
         self._kept: deque[list[Any]] = deque()  # what ops use, behind their numbers; 0: not queued yet
-        self._kept_most = _KEPT_OPS
+        self._kept_most, self._kept_bytes = _KEPT_OPS, 0
         self._held: dict[int, list[Any]] = {}   # by thread: the same of ops that a group holds
         self._captures: set[int] = set()        # threads whose ops are captured
         self._regions: dict[int, Region] = {}   # by thread: the innermost one that it is in
@@ -208,10 +209,10 @@ class Context:
         writes and updates, and what else must live as long as the op.
         """
         kernel = uses[0]
-        segments, count = footprint(uses[2], uses[3], uses[4], seen)
+        segments, count, nbytes = footprint(uses[2], uses[3], uses[4], seen)
         site = site_of(depth)
         p, place_of_uses = self._params, self._uses
-        kept = self._keep(uses)
+        kept = self._keep(uses, nbytes)
         while True:
             with _launching:
                 try:
@@ -254,7 +255,7 @@ class Context:
         """A launch to be queued later. Arguments as of :meth:`_launch`."""
         own = Packing(packing.types)
         self._pack(uses[0], own, values)
-        segments, count = footprint(uses[2], uses[3], uses[4], seen)
+        segments, count, _ = footprint(uses[2], uses[3], uses[4], seen)
         params = LaunchParams(size=ctypes.sizeof(LaunchParams), kernel=uses[0].at, args=own.list, arg_count=own.count,
                               uses=Uses(segments, count), site=site_of(depth), no_wait=1)
         params.grid, params.block = Dim3(*sizes_of(shape[0], "a grid")), Dim3(*sizes_of(shape[1], "a block"))
@@ -278,7 +279,7 @@ class Context:
         to_at, from_at = start_of(dst, "the target of a copy"), start_of(src, "the source of a copy")
         if dst.nbytes != src.nbytes:
             raise ValueError(f"acs: a copy of {src.nbytes} bytes to {dst.nbytes}")
-        kept = self._keep((None, (), (source,), (to,), (), (dst, src)))
+        kept = self._keep((None, (), (source,), (to,), (), (dst, src)), dst.nbytes + src.nbytes)
         about = OpParams(site_of(_depth), 0)
         return self._kept_for(kept, self._call(free.acs_memcpy_op, to_at, from_at, dst.nbytes, ctypes.byref(about)))
 
@@ -290,7 +291,7 @@ class Context:
         at = start_of(dst, "the target of a fill")
         if not 0 <= value <= 255:
             raise ValueError(f"acs: a fill with {value}; a byte is 0 to 255")
-        kept = self._keep((None, (), (), (to,), (), (dst,)))
+        kept = self._keep((None, (), (), (to,), (), (dst,)), dst.nbytes)
         about = OpParams(site_of(_depth), 0)
         return self._kept_for(kept, self._call(free.acs_memset_op, at, value, dst.nbytes, ctypes.byref(about)))
 
@@ -315,9 +316,9 @@ class Context:
                 return 1
 
         callback = HOST_FUNCTION(run)
-        segments, count = footprint(reads, writes, updates, {})
+        segments, count, nbytes = footprint(reads, writes, updates, {})
         about = OpParams(site_of(2), 0)
-        kept = self._keep((None, (), reads, writes, updates, (callback,)))  # also if Ctrl-C comes while the call waits for room
+        kept = self._keep((None, (), reads, writes, updates, (callback,)), nbytes)  # also if Ctrl-C comes while the call waits for room
         op = self._call(free.acs_host_op, callback, None, 0, Uses(segments, count), ctypes.byref(about))
         with known:  # the function may have run before its number was known
             number[0] = op
@@ -423,7 +424,7 @@ class Context:
     def after_stream(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> int:
         """Order ops from now on that touch these arrays behind a stream's work. While it is captured, ops become its nodes."""
-        segments, count = footprint(reads, writes, updates, {})
+        segments, count, _ = footprint(reads, writes, updates, {})
         op = self._call(free.acs_after_stream, _stream(stream), Uses(segments, count))
         if not op:
             raise last_error()
@@ -434,7 +435,7 @@ class Context:
     def stream_after(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> None:
         """Order work that you give to the stream from now on behind ops that conflict with these accesses."""
-        segments, count = footprint(reads, writes, updates, {})
+        segments, count, _ = footprint(reads, writes, updates, {})
         check(self._call(free.acs_stream_after, _stream(stream), Uses(segments, count)))
         self._captures.discard(threading.get_ident())
 
@@ -479,7 +480,7 @@ class Context:
         self._params.shared_bytes, self._params.attributes = rest_of_shape(shared_bytes, cooperative, device)
         self._shape = (frozen(grid), frozen(block), shared_bytes, cooperative, device)
 
-    def _keep(self, what: Any) -> list[Any]:
+    def _keep(self, what: Any, nbytes: int = 0) -> list[Any]:
         """Keep what an op uses that is about to be queued, until it has ended. Its number follows by _kept_for."""
         kept = [0, what]
         if self._regions:
@@ -487,7 +488,8 @@ class Context:
             if region is not None:
                 region.begin_op(what).append(kept)
                 return kept
-        if len(self._kept) > self._kept_most:
+        self._kept_bytes += nbytes
+        if len(self._kept) > self._kept_most or self._kept_bytes > _KEPT_BYTES:
             self._drop_ended()
         with self._lock:
             self._kept.append(kept)
@@ -516,6 +518,8 @@ class Context:
         """The thread is in this region from now on. Returns the one around it."""
         self._handle  # raises if it is closed
         thread = threading.get_ident()
+        if thread in self._held:
+            raise _errors.StateError("acs: a region inside a group; begin the group inside the region", _layout.ACS_ERR_STATE)
         outer = self._regions.get(thread)
         if outer is not None:
             outer.order()
@@ -534,7 +538,7 @@ class Context:
         """Forget what ops used that have ended. The next look comes when as many have been added as are left."""
         with self._lock:
             kept, self._kept = self._kept, deque()
-            self._kept_most = max(_KEPT_OPS, 2 * len(kept))
+            self._kept_most, self._kept_bytes = max(_KEPT_OPS, 2 * len(kept)), 0
         left = [entry for entry in kept if entry[1] is not None and self._may_run(entry[0])]
         with self._lock:
             self._kept.extendleft(reversed(left))

@@ -74,19 +74,23 @@ def start_of(memory: Span, what: str) -> int:
     return memory.pieces[0][0]
 
 
-def footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Place]) -> tuple[bytes, int]:
-    """Segments of all arrays, packed, and how many they are. `seen`: arrays of this call whose memory is known."""
-    packed, count = [], 0
+def footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Place]) -> tuple[bytes, int, int]:
+    """
+    Segments of all arrays, packed, how many they are, and the arrays' bytes. `seen`: arrays of this call whose memory is known.
+    """
+    packed, count, nbytes = [], 0, 0
     for arrays, access in ((reads, READ), (writes, WRITE), (updates, UPDATE)):
         for array in arrays:
             memory = array if type(array) is Span else seen.get(id(array)) or place(array)
             if isinstance(memory, Span):
                 packed.append(memory.packed(access))
                 count += len(memory.pieces)
+                nbytes += memory.nbytes
             elif memory[1]:
                 packed.append(pack_bytes(*memory, access))
                 count += 1
-    return b"".join(packed), count
+                nbytes += memory[1]
+    return b"".join(packed), count, nbytes
 
 
 def values_of(args: Sequence[Any], types: Sequence[str], seen: dict[int, Place], lent: list[Span]) -> list[Any]:

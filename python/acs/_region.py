@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ._context import Context
 
 
+_KEPT_MOST = 8192  # ops whose arrays a region keeps before the context keeps them, and drops those that have ended
+
+
 class Region:
     """
     What :meth:`Context.region` returns. Turns change as seldom as can be: the first op after work of the stream comes behind
@@ -29,11 +32,24 @@ class Region:
     def __enter__(self) -> "Region":
         if self._thread is not None:
             raise StateError("acs: a region is entered that was not left", _layout.ACS_ERR_STATE)
-        self._outer = self.context._enter_region(self)
         self._thread = threading.get_ident()
+        try:
+            self._outer = self.context._enter_region(self)
+        except BaseException:
+            self._thread = None
+            raise
         return self
 
+    def check_exit(self) -> None:
+        """A region is left by the thread that entered it, and before those around it."""
+        if self._thread != threading.get_ident():
+            raise StateError("acs: a region is left that this thread is not in; leave it on the thread that entered it",
+                             _layout.ACS_ERR_STATE)
+        if self.context._regions.get(self._thread) is not self:
+            raise StateError("acs: a region is left before one that was entered inside it", _layout.ACS_ERR_STATE)
+
     def __exit__(self, kind: Any, *_: object) -> None:
+        self.check_exit()
         self.context._leave_region(self._thread, self._outer)
         try:
             self.order()
@@ -59,8 +75,11 @@ class Region:
         self._ops_turn = False
 
     def give_back(self) -> None:
-        """The stream is behind the ops."""
-        self.keep()
+        """The stream is behind the ops. On the CPU they have ended."""
+        if self.context._on_cpu:
+            self._kept.clear()
+        else:
+            self.keep()
 
     def keep(self) -> None:
         """Let the context keep what the ops use until they have ended."""
@@ -70,6 +89,8 @@ class Region:
     def begin_op(self, what: Any) -> list[list[Any]]:
         """An op comes that uses this. Returns the list for it."""
         self.begin_ops()
+        if len(self._kept) > _KEPT_MOST:
+            self.keep()
         return self._kept
 
     def begin_ops(self) -> None:

@@ -29,6 +29,13 @@ _ALIGNED = 16
 _SCRATCH_POINTERS = 2  # pointers to scratch memory that Triton adds to a kernel's arguments, at most
 
 
+def _check(context: Any) -> None:
+    if not isinstance(context, Context):
+        raise TypeError(f"acs: an object of type {type(context).__name__} is no acs.Context")
+    if context._on_cpu:
+        raise _unsupported("a kernel of Triton has no body for the CPU, and the context runs ops on the CPU")
+
+
 def _class_of(value: Any, name: str) -> Hashable:
     """What Triton may compile a kernel for, if a value is no tensor: equal classes mean the same compiled kernel."""
     kind = type(value)
@@ -137,6 +144,7 @@ class Kernel:
 
         Raises :class:`acs.UnsupportedError` for kernels with clusters or scratch memory, and what Triton's compiler raises.
         """
+        _check(context)
         variant, values, seen = self._look(args)
         return context._launch(variant.packing, values, seen, (variant.kernel, args, reads, writes, updates),
                                (grid, variant.block, variant.shared_bytes, variant.cooperative, None), wait, 3)
@@ -144,6 +152,7 @@ class Kernel:
     def prepare(self, context: Context, grid: int | Sequence[int], args: Sequence[Any], *, reads: Sequence[Any] = (),
                 writes: Sequence[Any] = (), updates: Sequence[Any] = ()) -> Launch:
         """A launch to be queued later, as often as wanted: see :meth:`acs.Context.prepare`. Arguments as of :meth:`launch`."""
+        _check(context)
         variant, values, seen = self._look(args)
         return context._prepare(variant.packing, values, seen, (variant.kernel, args, reads, writes, updates),
                                 (grid, variant.block, variant.shared_bytes, variant.cooperative, None), 3)

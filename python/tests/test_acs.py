@@ -58,6 +58,17 @@ def in_process(text):
 
 
 class Results(unittest.TestCase):
+    def test_arrays_of_ops_that_have_ended_are_dropped_by_their_bytes(self):
+        with acs.Context(backend="host", workers=2) as context:
+            watches = []
+            for _ in range(12):
+                buffer = (ctypes.c_char * (64 << 20))()
+                view = memoryview(buffer)
+                watches.append(weakref.ref(view))
+                context.wait(context.call(lambda: None, updates=[view]))
+                del buffer, view
+            self.assertLess(sum(watch() is not None for watch in watches), 8)
+
     def test_prepared_launches_are_queued_as_often_as_called(self):
         with acs.Context(backend="host", workers=2) as context:
             buffer, truth = Buffer(), [0] * CELLS
@@ -278,6 +289,14 @@ class Spans(unittest.TestCase):
 
             def element_size(self):
                 return 4
+
+            def numel(self):
+                return 6
+
+            def is_conj(self):
+                return False
+
+            is_neg = is_conj
 
             def stride(self):
                 return (4, 1)

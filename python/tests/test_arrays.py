@@ -298,6 +298,7 @@ class FastReaders(Checks):
             is_cuda, nbytes = True, 4 * shape[0] * shape[1]
             data_ptr = staticmethod(lambda: 4096)
             element_size = staticmethod(lambda: 4)
+            is_conj = is_neg = staticmethod(lambda: False)
             is_contiguous = staticmethod(lambda: contiguous)
             stride = staticmethod(lambda: [s // 4 for s in strides])
 
@@ -360,6 +361,7 @@ class Gpus(Checks):
         is_cuda, nbytes, shape = True, 4 * COUNT, (COUNT,)
         data_ptr = staticmethod(lambda: 4096)
         element_size = staticmethod(lambda: 4)
+        is_conj = is_neg = staticmethod(lambda: False)
         is_contiguous = staticmethod(lambda: True)
 
     def test_they_are_refused_before_anything_is_queued(self):

@@ -165,6 +165,72 @@ class Regions(OnTheCpu):
                     write(x)
             self.context.clear()
 
+    def test_operators_may_save_tensors_that_ops_have_just_written(self):
+        x, w = torch.ones(COUNT, requires_grad=True), torch.zeros(COUNT)
+        with acs.torch.region(self.context):
+            launch(self.context, w, torch.ones(COUNT), 2.0)
+            y = (x * w).sum()
+        y.backward()
+        self.assertEqual(x.grad[0].item(), 2)
+
+    def test_spans_of_tensors_count_as_these(self):
+        x, to = torch.ones(COUNT, requires_grad=True), torch.ones(COUNT)
+        y = (x * to).sum()
+        with torch.no_grad(), acs.torch.region(self.context):
+            self.context.launch(SCALE, 1, 1, (to, to, 2.0, COUNT), updates=[acs.span(to)])
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            y.backward()
+
+    def test_tensors_without_memory_are_refused(self):
+        from torch._subclasses import FakeTensorMode
+        good = torch.ones(COUNT)
+        with FakeTensorMode():
+            fake = torch.ones(COUNT)
+        conjugated = torch.ones(COUNT, dtype=torch.complex64).conj()
+        for bad, why in ((torch.ones(COUNT, device="meta"), "has no memory"), (fake, "no memory"),
+                         (torch.eye(COUNT).to_sparse(), "no memory of its own"), (conjugated, "resolve_conj")):
+            with self.subTest(why), self.assertRaisesRegex(TypeError, why):
+                self.context.launch(SCALE, 1, 1, (good, bad, 2.0, COUNT), reads=[bad], writes=[good])
+
+    def test_a_region_is_left_by_its_thread_and_in_order(self):
+        outer, inner, failures = acs.torch.region(self.context), acs.torch.region(self.context), []
+        with self.assertRaisesRegex(acs.StateError, "not in"):
+            outer.__exit__(None, None, None)
+        outer.__enter__()
+        inner.__enter__()
+        with self.assertRaisesRegex(acs.StateError, "entered inside it"):
+            outer.__exit__(None, None, None)
+
+        def leave():
+            try:
+                inner.__exit__(None, None, None)
+            except acs.StateError as error:
+                failures.append(str(error))
+
+        thread = threading.Thread(target=leave)
+        thread.start()
+        thread.join()
+        self.assertIn("this thread is not in", failures[0])
+        inner.__exit__(None, None, None)
+        outer.__exit__(None, None, None)
+        self.assertEqual(torch._C._len_torch_dispatch_stack(), 0)
+
+    def test_conditions_of_pytorch_run_inside(self):
+        x = torch.ones(COUNT)
+        with acs.torch.region(self.context):
+            y = torch.empty(COUNT)
+            launch(self.context, y, x, 2.0)
+            z = torch.cond(y.sum() > 0, lambda t: t + 1, lambda t: t - 1, (y,))
+        self.assertEqual(z[0].item(), 3)
+
+    def test_what_is_no_context_is_refused(self):
+        for call in (lambda: acs.torch.region(5), lambda: acs.torch.custom_op("a::b", mutates_args=(), context=5)):
+            with self.assertRaisesRegex(TypeError, "no acs.Context"):
+                call()
+        if not torch.cuda.is_available():
+            with self.assertRaisesRegex(acs.UnsupportedError, "finds no GPU"):
+                acs.torch.graph(None)
+
     def test_prepared_launches_look_at_gradients_each_time(self):
         x, y = torch.ones(COUNT), torch.empty(COUNT)
         prepared = self.context.prepare(SCALE, 1, 1, (y, x, 2.0, COUNT), reads=[x], writes=[y])
@@ -445,6 +511,10 @@ class Triton(unittest.TestCase):
     def test_a_wrong_number_of_arguments_names_them(self):
         import acs.triton
         kernel = acs.triton.Kernel(kernel_of_triton(), BLOCK=256)
+        with acs.Context(backend="host") as context, self.assertRaisesRegex(acs.UnsupportedError, "no body for the CPU"):
+            kernel.launch(context, 1, (1, 2, 3, 4))
+        with self.assertRaisesRegex(TypeError, "no acs.Context"):
+            kernel.prepare(None, 1, (1, 2, 3, 4))
         with self.assertRaisesRegex(TypeError, r"takes 4 arguments besides its constants \(to, source, by, n\), and got 1"):
             kernel.variant((1,))
 

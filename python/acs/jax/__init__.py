@@ -143,8 +143,11 @@ def op(outputs: Any, *, vmap_method: str | None = "sequential", input_output_ali
     threads of its own, several at once, also of one op. Raises TypeError and ValueError for wrong arguments,
     :class:`acs.OptionError` for wrong options.
     """
+    aliases = dict(input_output_aliases or {})
+    if len(set(aliases.values())) != len(aliases):
+        raise ValueError(f"acs.jax: input_output_aliases {aliases} give one output to two inputs")
     settings = {"vmap_method": vmap_method, "has_side_effect": has_side_effect,
-                "input_output_aliases": dict(input_output_aliases or {})}
+                "input_output_aliases": aliases}
     checked = _options(options or {})
 
     def decorate(function: Callable[..., None]) -> Op:

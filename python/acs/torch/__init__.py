@@ -45,7 +45,13 @@ def region(context: Context | None = None, *, watch: bool = True) -> Region:
     Raises in it :class:`acs.ArgumentError` for launches with tensors of other devices or of the CPU that are not pinned, and
     for writes to tensors that require a gradient. Raises :class:`acs.StateError` for ops while another stream is current.
     """
-    return Region(default() if context is None else context, watch)
+    return Region(_checked(default() if context is None else context), watch)
+
+
+def _checked(context: Any) -> Context:
+    if not isinstance(context, Context):
+        raise TypeError(f"acs: an object of type {type(context).__name__} is no acs.Context")
+    return context
 
 
 def custom_op(name: str, *, mutates_args: str | Iterable[str], context: Context | None = None,
@@ -58,6 +64,9 @@ def custom_op(name: str, *, mutates_args: str | Iterable[str], context: Context 
     ``mutates_args``  names of the arguments that it writes; it must not return them.
     ``context``       None: :func:`acs.default` at each call.
     """
+    if context is not None:
+        _checked(context)
+
     def decorate(function: Callable[..., Any]) -> Any:
         @functools.wraps(function)
         def body(*args: Any, **kwargs: Any) -> Any:

@@ -140,6 +140,8 @@ class _Rest:
 class _Operators(TorchDispatchMode):
     """Makes an op of each operator that PyTorch runs."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, recording: "graph") -> None:
         super().__init__()
         self._recording = recording
@@ -167,6 +169,8 @@ class graph:
 
     def __init__(self, cuda_graph: Any, pool: Any = None, stream: Any = None, capture_error_mode: str = "global", *,
                  chains: int = 0, rest_bytes: int = 1 << 30) -> None:
+        if not torch.cuda.is_available():
+            raise _unsupported("PyTorch finds no GPU, whose work could be captured")
         self._chains, self._rest_most = number_of(chains, "chains", 1 << 32), number_of(rest_bytes, "rest_bytes", 1 << 62)
         self._cuda_graph = cuda_graph
         self._capture: Any = torch.cuda.graph(cuda_graph, pool=pool, stream=stream, capture_error_mode=capture_error_mode)
@@ -176,8 +180,6 @@ class graph:
         self.figures: dict[str, int] = {}
 
     def __enter__(self) -> "graph":
-        if not torch.cuda.is_available():
-            raise _unsupported("PyTorch finds no GPU, whose work could be captured")
         _check_pytorch()
         if not _capturing.acquire(blocking=False):
             raise _errors.StateError("acs: another acs.torch.graph is being captured", _layout.ACS_ERR_STATE)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _errors, _layout
+from .._arrays import Span
 from .._context import Context, Launch
 from .._kernels import Kernel
 from .._region import Region as StreamRegion
@@ -27,6 +29,8 @@ def sends_work(function: Any) -> bool:
 class _Turns(TorchDispatchMode):
     """Puts each operator of PyTorch behind the ops of a region."""
 
+    supports_higher_order_operators = True
+
     def __init__(self, region: "Region") -> None:
         super().__init__()
         self._region = region
@@ -38,6 +42,14 @@ class _Turns(TorchDispatchMode):
 
 
 _NUMBERS = frozenset((int, float, bool))
+_OPS_MOST = 8192  # ops whose tensors a region keeps; then the stream has a turn, and PyTorch's allocator gets the memory
+
+
+def _tensor_of(array: Any) -> torch.Tensor | None:
+    """The tensor that an array is, or of which a span was made."""
+    if type(array) is Span:
+        array = array.owner[0] if isinstance(array.owner, tuple) else array.owner
+    return array if isinstance(array, torch.Tensor) else None
 
 
 class _Facts:
@@ -67,7 +79,6 @@ class Region(StreamRegion):
         self._turns: _Turns | None = None
         self._device = -1
         self._tensors: dict[int, torch.Tensor] = {}  # by id: what the ops since the stream's last turn use
-        self._written: dict[int, torch.Tensor] = {}
         self._prepared: dict[int, _Facts] = {}       # by id of a prepared launch
         self._droppable: list[list[Any]] = []        # as the list of the base, of ops that use nothing but these tensors
 
@@ -81,6 +92,7 @@ class Region(StreamRegion):
         return self
 
     def __exit__(self, *error: Any) -> None:
+        self.check_exit()
         if self._turns is not None:
             self._turns.__exit__(*error)
             self._turns = None  # refers to the region
@@ -101,6 +113,9 @@ class Region(StreamRegion):
         else:
             own = isinstance(what, tuple) and self._note(what)
         self.begin_ops()
+        if len(self._droppable) > _OPS_MOST and threading.get_ident() not in self.context._held:
+            self.order()
+            self.begin_ops()
         return self._droppable if own else self._kept
 
     def _note(self, op: Any) -> bool:
@@ -108,7 +123,7 @@ class Region(StreamRegion):
         Look at what an op uses, as the context keeps it, and remember its tensors. Returns whether the stream's order is
         enough for all of it: it is a launch that uses numbers and tensors of the GPU, each of which it reads or writes.
         """
-        is_launch, tensors, written = type(op[0]) is Kernel, self._tensors, self._written
+        is_launch, tensors = type(op[0]) is Kernel, self._tensors
         others = len(op) - 5
         for arrays in op[2:5]:
             for array in arrays:
@@ -122,9 +137,9 @@ class Region(StreamRegion):
                     others += 1
         for arrays in op[3:5]:
             for array in arrays:
-                if id(array) not in written and isinstance(array, torch.Tensor):
-                    self._check_write(array)
-                    written[id(array)] = array
+                tensor = _tensor_of(array)
+                if tensor is not None:
+                    self._note_write(tensor)
         if others or not is_launch or self.context._on_cpu:
             return False
         return all(type(value) in _NUMBERS or id(value) in tensors for value in op[1])
@@ -135,19 +150,23 @@ class Region(StreamRegion):
         if facts is None:
             own = self._note(launch.uses)
             tensors = [array for arrays in launch.uses[2:5] for array in arrays if isinstance(array, torch.Tensor)]
-            written = [array for arrays in launch.uses[3:5] for array in arrays if isinstance(array, torch.Tensor)]
-            facts = launch.facts = _Facts(own, tensors, [tensor for tensor in written if not tensor.is_inference()])
-        for tensor in facts.written:
-            self._check_write(tensor)
+            written = [_tensor_of(array) for arrays in launch.uses[3:5] for array in arrays]
+            launch.facts = facts = _Facts(own, tensors, [tensor for tensor in written if tensor is not None])
+        else:
+            for tensor in facts.written:
+                self._note_write(tensor)
         self._prepared[id(launch)] = facts
         return facts.own
 
     @staticmethod
-    def _check_write(tensor: torch.Tensor) -> None:
+    def _note_write(tensor: torch.Tensor) -> None:
+        """An op writes a tensor: autograd has to see that, or it is refused."""
         if tensor.requires_grad and torch.is_grad_enabled():
             raise _errors.ArgumentError(
                 "acs: an op writes a tensor that requires a gradient, and autograd would not see it: use torch.no_grad(), or "
                 "acs.torch.custom_op with register_autograd", _layout.ACS_ERR_ARGUMENT)
+        if not tensor.is_inference():
+            torch.autograd.graph.increment_version(tensor)
 
     def _check_place(self, tensor: torch.Tensor) -> None:
         at = tensor.get_device()
@@ -162,26 +181,24 @@ class Region(StreamRegion):
 
     def keep(self) -> None:
         self._kept += self._droppable
-        self._tensors.clear()
-        self._written.clear()
-        self._prepared.clear()
         self._droppable.clear()
+        self._forget()
         super().keep()
+
+    def _forget(self) -> None:
+        self._tensors.clear()
+        self._prepared.clear()
 
     def give_back(self) -> None:
         """
         PyTorch gives memory out again in the order of the stream on which it was allocated. The region's stream is behind
         the ops, and is told of tensors of other streams.
         """
-        changed = [tensor for tensor in self._written.values() if not tensor.is_inference()]
-        for facts in self._prepared.values():
-            changed += facts.written
-        for tensor in changed:
-            torch.autograd.graph.increment_version(tensor)
         if not self.context._on_cpu:
             for tensor in self._tensors.values():
                 tensor.record_stream(self.stream)
             for facts in self._prepared.values():
                 facts.record(self.stream)
         self._droppable.clear()  # the stream's order is enough for them
-        self.keep()
+        self._forget()
+        super().give_back()
