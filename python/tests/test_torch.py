@@ -268,6 +268,121 @@ class Regions(OnTheCpu):
             y.backward()
 
 
+class OfAStandInGpu(torch.Tensor if torch else object):
+    """A tensor that says that it is in the memory of a GPU."""
+
+    is_cuda = True
+    streams: list = []
+
+    def get_device(self):
+        return 0
+
+    def record_stream(self, stream):
+        self.streams.append(stream)
+
+
+class StandInGpu(OnTheCpu):
+    """What regions do where there is a GPU: ops run on the CPU, and tensors and streams only say that they are a GPU's."""
+
+    def setUp(self):
+        super().setUp()
+        self.stream, self.turns = unittest.mock.Mock(cuda_stream=64), []
+        context = self.context
+
+        def after_stream(stream, **uses):
+            self.turns.append("ops")
+
+        def stream_after(stream, **uses):
+            context.sync()
+            self.turns.append("stream")
+
+        for where, name, value in ((torch.cuda, "current_stream", lambda: self.stream), (torch.cuda, "current_device", lambda: 0),
+                                   (context, "_on_cpu", False), (context, "after_stream", after_stream),
+                                   (context, "stream_after", stream_after)):
+            patch = unittest.mock.patch.object(where, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        OfAStandInGpu.streams = []
+
+    def tensors(self, count):
+        return [torch.ones(COUNT).as_subclass(OfAStandInGpu) for _ in range(count)]
+
+    def test_turns_change_as_seldom_as_can_be(self):
+        x, y = self.tensors(2)
+        with acs.torch.region(self.context):
+            for _ in range(3):
+                launch(self.context, y, x, 2.0)
+                launch(self.context, x, y, 2.0)
+            x + y
+            x * y
+            launch(self.context, y, x, 2.0)
+        self.assertEqual(self.turns, ["ops", "stream", "ops", "stream"])
+
+    def test_tensors_of_launches_are_dropped_behind_the_stream(self):
+        x, y = self.tensors(2)
+        watch = weakref.ref(x)
+        with acs.torch.region(self.context):
+            launch(self.context, y, x, 2.0)
+            del x
+            gc.collect()
+            self.assertIsNotNone(watch())
+        gc.collect()
+        self.assertIsNone(watch())
+        self.assertEqual(OfAStandInGpu.streams, [self.stream] * 2)
+        self.assertEqual(len(self.context._kept), 0)
+
+    def test_what_the_stream_does_not_order_is_kept_by_the_context(self):
+        x, y = self.tensors(2)
+        plain = torch.ones(COUNT)
+        with unittest.mock.patch.object(torch.Tensor, "is_pinned", lambda _: True):
+            for use in (lambda: launch(self.context, y, plain, 2.0),
+                        lambda: self.context.launch(SCALE, 1, 1, (y, acs.span(x), 2.0, COUNT), reads=[x], writes=[y]),
+                        lambda: self.context.call(lambda: None, updates=[x])):
+                before = len(self.context._kept)
+                with unittest.mock.patch.object(self.context, "sync"), torch.no_grad():
+                    with acs.torch.region(self.context):
+                        use()
+                self.assertEqual(len(self.context._kept), before + 1)
+
+    def test_prepared_launches_tell_each_stream_once(self):
+        x, y = self.tensors(2)
+        prepared = self.context.prepare(SCALE, 1, 1, (y, x, 2.0, COUNT), reads=[x], writes=[y])
+        for _ in range(3):
+            with acs.torch.region(self.context):
+                prepared()
+                prepared()
+        told = len(OfAStandInGpu.streams)
+        with acs.torch.region(self.context):
+            prepared()
+        self.assertEqual(len(OfAStandInGpu.streams), told)
+        self.assertEqual(y[0].item(), 2)
+
+    def test_tensors_of_other_devices_are_refused(self):
+        (x,) = self.tensors(1)
+        with self.assertRaisesRegex(acs.ArgumentError, "a tensor on cpu"):
+            with acs.torch.region(self.context):
+                launch(self.context, x, torch.ones(COUNT), 2.0)
+
+    def test_another_thread_does_not_give_turns_in_a_capture(self):
+        x, y = self.tensors(2)
+        failures = []
+
+        def other():
+            try:
+                region.order()
+            except acs.StateError as error:
+                failures.append(str(error))
+
+        with acs.torch.region(self.context) as region:
+            launch(self.context, y, x, 2.0)
+            self.context._captures.add(threading.get_ident())
+            thread = threading.Thread(target=other)
+            thread.start()
+            thread.join()
+            self.context._captures.clear()
+        self.assertIn("backward pass", failures[0])
+
+
 class Operators(OnTheCpu):
     def make(self, name):
         context = self.context
