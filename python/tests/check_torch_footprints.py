@@ -10,7 +10,7 @@ import collections
 import sys
 import warnings
 
-import test_torch
+import test_torch_footprints
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_modules import module_db
@@ -18,7 +18,7 @@ from torch.testing._internal.common_modules import module_db
 SAMPLES = 6
 
 
-class Watch(test_torch._Watch):
+class Watch(test_torch_footprints._Watch):
     names: set = set()
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
@@ -48,7 +48,7 @@ def operators(device):
 
 
 def differentiate(result):
-    tensors = [t for t in test_torch._footprint.tensors_in(result) if t.requires_grad and t.dtype.is_floating_point]
+    tensors = [t for t in test_torch_footprints._footprint.tensors_in(result) if t.requires_grad and t.dtype.is_floating_point]
     if tensors:
         sum(t.sum() for t in tensors).backward()
 
