@@ -564,12 +564,17 @@ class Context:
             return function(self._handle, *args)
 
     def _make_room(self, kept: list[Any], wait: bool) -> None:
-        """Behind a refusal for want of room: let the library work for a moment, and other threads run. Raises any other."""
+        """Behind a refusal for want of room: let the library make some. Raises any other error."""
         error = last_error()
         if error.status != _layout.ACS_ERR_FULL or not wait:
             kept[1] = None
             raise error
-        self._call(free.acs_step)
+        self._step()
+
+    def _step(self) -> None:
+        """Let the library work for a moment, and other threads run."""
+        if self._call(free.acs_step) == _layout.ACS_NOT_READY:
+            os.sched_yield()  # a thread of the library is at work, maybe on this core
 
     def _error_of(self, op: int) -> _errors.Error | None:
         """What an op failed of."""

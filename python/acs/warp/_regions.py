@@ -76,7 +76,7 @@ class Order:
             if error.status != _layout.ACS_ERR_FULL:
                 self.forget(context)
                 raise error
-            context._call(free.acs_step)
+            context._step()
         self.ops += 1
 
     def join(self) -> None:
