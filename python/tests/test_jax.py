@@ -172,6 +172,12 @@ class Results(Checks):
         self.assertEqual([repr(flag) for flag in seen], ["1", "True", "1.0"])
         with self.assertRaisesRegex(TypeError, "static argument of op 'powers' has no hash"):
             powers(self.x, times=[1])
+        with self.assertRaisesRegex(TypeError, "static argument 'times' of op 'powers' is traced"):
+            jax.jit(lambda n: powers(self.x, times=n))(2)
+        with self.assertRaisesRegex(TypeError, r"the decorator is acs.jax.op\(outputs=...\)"):
+            acs.jax.op(lambda context, x, out: None)(self.x)
+        with self.assertRaisesRegex(ValueError, "give one output to two inputs"):
+            acs.jax.op(outputs=like_first, input_output_aliases={0: 0, 1: 0})
 
     def test_aliases_are_in_place(self):
         run = jax.jit(lambda x: grow(grow(x)), donate_argnums=0)

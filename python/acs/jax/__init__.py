@@ -112,6 +112,9 @@ class Op:
 
     def _key(self, static: dict[str, Any]) -> Any:
         """Two calls with equal keys are calls of one entry. Types count: 1, 1.0 and True are equal in Python."""
+        for name, value in static.items():
+            if isinstance(value, jax.core.Tracer):
+                raise TypeError(f"acs.jax: the static argument '{name}' of op '{self.name}' is traced; pass it as an input")
         key = (self, tuple((name, type(value), value) for name, value in sorted(static.items())))
         try:
             hash(key)
@@ -152,7 +155,8 @@ def op(outputs: Any, *, vmap_method: str | None = "sequential", input_output_ali
 
     def decorate(function: Callable[..., None]) -> Op:
         if not callable(function):
-            raise TypeError(f"acs.jax: an object of type {type(function).__name__} cannot be called")
+            raise TypeError(f"acs.jax: an object of type {type(function).__name__} cannot be called; the decorator is "
+                            "acs.jax.op(outputs=...)")
         return Op(function, outputs, settings, capture, checked)
 
     return decorate
