@@ -1,9 +1,11 @@
 """
-What operators of PyTorch touch, and kernels of Triton as ops, without a GPU. Skipped where PyTorch is not installed.
+What operators of PyTorch touch, the course of acs.torch.graph, and kernels of Triton as ops, without a GPU. Skipped where
+PyTorch is not installed.
 """
 
 import importlib.util
 import unittest
+from unittest import mock
 
 import acs
 
@@ -146,6 +148,108 @@ class Allocations(unittest.TestCase):
             list(made.behind_marks())
 
 
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class GraphsWithoutAGpu(unittest.TestCase):
+    """The course of a capture. PyTorch's captures and allocator, and the library's graphs, are stand-ins."""
+
+    def setUp(self):
+        from acs.torch import _graph
+        self.module, self.calls, self.history, self.freed = _graph, [], [], 0
+        self.stream, self.cuda_graph, self.capture = mock.Mock(cuda_stream=64), mock.Mock(), mock.MagicMock()
+        empty = torch.empty
+
+        def empty_on_the_cpu(*size, device=None, **more):
+            made = empty(*size, **more)
+            self.history.append({"action": "alloc", "addr": made.data_ptr(), "size": made.nbytes})
+            return made
+
+        def op(handle, stream, uses, site):
+            self.calls.append(("op", bool(uses.any), uses.count))
+            return self.module._NO_OP if uses.any else len(self.calls)
+
+        self.library = mock.Mock()
+        self.library.acs_graph_begin.side_effect = lambda *_: 0
+        self.library.acs_graph_op.side_effect = op
+        self.library.acs_graph_add_uses.side_effect = lambda handle, op, uses: self.calls.append(("add", op, uses.count)) or 0
+        self.library.acs_graph_end.side_effect = lambda *_: self.calls.append(("end",)) or 0
+        for where, name, value in (
+                (torch.cuda, "is_available", lambda: True), (torch.cuda, "get_allocator_backend", lambda: "native"),
+                (torch.cuda, "current_device", lambda: 0), (torch.cuda, "current_stream", lambda: self.stream),
+                (torch.cuda, "graph", mock.Mock(return_value=self.capture)), (torch, "empty", empty_on_the_cpu),
+                (torch._C, "_cuda_isHistoryEnabled", lambda: False), (torch._C, "_cuda_clearCublasWorkspaces", lambda: None),
+                (torch.cuda.memory, "_record_memory_history", mock.Mock()),
+                (torch.cuda.memory, "_snapshot", lambda: {"device_traces": [self.history]}),
+                (torch.cuda, "memory_stats_as_nested_dict", lambda _: {"allocated_bytes": {"all": {"freed": self.freed}}}),
+                (_graph, "held", self.library), (_graph, "_context", mock.Mock())):
+            patch = mock.patch.object(where, name, value, create=True)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def use_memory_inside(self, nbytes):
+        """As an operator does that allocates and gives back."""
+        self.history += [{"action": "alloc", "addr": 4096, "size": nbytes}, {"action": "free_completed", "addr": 4096, "size": nbytes}]
+        self.freed += nbytes
+
+    def test_operators_become_ops_with_their_memory(self):
+        a, b = torch.ones(8), torch.ones(8)
+        with acs.torch.graph(self.cuda_graph) as recording:
+            a.add_(b)
+            with mock.patch.object(_footprint, "pack", side_effect=lambda *_: self.use_memory_inside(2048) or b"x" * 0):
+                b.mul_(2)
+        ops = [call for call in self.calls if call[0] == "op" and not call[1]]
+        self.assertEqual([count for _, _, count in ops], [3, 0])  # a, b, and the result; then the stand-in's
+        added = [call for call in self.calls if call[0] == "add"]
+        self.assertEqual(len(added), 2)  # for its argument and its result; what rests behind the operator does not count
+        self.assertEqual({number for _, number, _ in added}, {self.calls.index(ops[1]) + 1})
+        self.assertEqual(self.calls[-1], ("end",))
+        self.assertEqual(set(recording.figures), {"ops", "nodes", "edges", "levels", "chains"})
+        self.capture.__exit__.assert_called_once_with(None, None, None)
+        self.cuda_graph.reset.assert_not_called()
+        self.library.acs_graph_cancel.assert_not_called()
+
+    def test_failures_end_the_capture_and_empty_the_graph(self):
+        def fail_begin(*_):
+            raise acs.StateError("no", 5)
+
+        def body():
+            raise ZeroDivisionError
+
+        for name, side_effect, inside, error in (("acs_graph_begin", fail_begin, lambda: None, acs.StateError),
+                                                 ("acs_graph_end", fail_begin, lambda: None, acs.StateError),
+                                                 ("acs_graph_op", lambda *_: self.calls.append(("op", True, 0)) or 1, body,
+                                                  ZeroDivisionError)):
+            with self.subTest(name):
+                before = getattr(self.library, name).side_effect
+                getattr(self.library, name).side_effect = side_effect
+                self.capture.reset_mock()
+                self.cuda_graph.reset_mock()
+                with self.assertRaises(error):
+                    with acs.torch.graph(self.cuda_graph):
+                        inside()
+                self.capture.__exit__.assert_called_once()
+                self.cuda_graph.reset.assert_called_once()
+                self.assertEqual(torch._C._len_torch_dispatch_stack(), 0)
+                self.assertFalse(self.module._capturing.locked())
+                getattr(self.library, name).side_effect = before
+
+    def test_one_capture_at_a_time_in_one_stream(self):
+        with acs.torch.graph(self.cuda_graph):
+            with self.assertRaisesRegex(acs.StateError, "another acs.torch.graph"):
+                with acs.torch.graph(self.cuda_graph):
+                    pass
+        with self.assertRaisesRegex(acs.StateError, "gives work to another stream"):
+            with acs.torch.graph(self.cuda_graph):
+                self.stream = mock.Mock(cuda_stream=65)
+                torch.ones(2).add_(1)
+
+    def test_versions_that_lack_what_is_needed_are_refused(self):
+        self.assertIsNone(self.module._check_pytorch())
+        with mock.patch.object(torch.cuda, "memory", mock.Mock(spec=[])):
+            with self.assertRaisesRegex(acs.UnsupportedError, "has no _record_memory_history"):
+                acs.torch.graph(self.cuda_graph).__enter__()
+        self.assertFalse(self.module._capturing.locked())
+
+
 @unittest.skipIf(torch is None or not importlib.util.find_spec("triton"), "Triton is not installed")
 class Triton(unittest.TestCase):
     def compile(self, signature):
@@ -182,7 +286,6 @@ class Triton(unittest.TestCase):
         self.assertEqual(classes[2], _class_of(7, "n"))
         base = torch.zeros(64)
         import acs.triton
-        from unittest import mock
         kernel = acs.triton.Kernel(kernel_of_triton(), BLOCK=256)
         known = mock.MagicMock()
         known.get.return_value = mock.Mock(places=range(4), unused=())
