@@ -20,28 +20,10 @@ import warp as wp  # noqa: E402
 import acs  # noqa: E402
 import acs.warp  # noqa: E402
 from acs.warp import _hooks, _launches, _regions  # noqa: E402
+from warp_kernels import Pair, add, add_pair  # noqa: E402
 
 N = 256
 LAUNCHES, BATCHES = 200, 15  # launches between two waits for the device; the best batch counts
-
-
-@wp.struct
-class Pair:
-    source: wp.array(dtype=float)
-    to: wp.array(dtype=float)
-    by: float
-
-
-@wp.kernel
-def add(to: wp.array(dtype=float), source: wp.array(dtype=float), by: float):
-    i = wp.tid()
-    to[i] = to[i] * 0.5 + source[i] * by
-
-
-@wp.kernel
-def add_pair(pair: Pair):
-    i = wp.tid()
-    pair.to[i] = pair.to[i] * 0.5 + pair.source[i] * pair.by
 
 
 @wp.kernel

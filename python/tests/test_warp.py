@@ -17,6 +17,7 @@ except ImportError:
     raise unittest.SkipTest("warp is not installed") from None
 
 import acs.warp
+from warp_kernels import Pair, add, add_pair
 
 wp.config.quiet = True
 wp.init()
@@ -24,25 +25,6 @@ if not wp.is_cuda_available():
     raise unittest.SkipTest("there is no GPU")
 
 N = 1 << 12
-
-
-@wp.struct
-class Pair:
-    source: wp.array(dtype=float)
-    to: wp.array(dtype=float)
-    by: float
-
-
-@wp.kernel
-def add(to: wp.array(dtype=float), source: wp.array(dtype=float), by: float):
-    i = wp.tid()
-    to[i] = to[i] * 0.5 + source[i] * by
-
-
-@wp.kernel
-def add_pair(pair: Pair):
-    i = wp.tid()
-    pair.to[i] = pair.to[i] * 0.5 + pair.source[i] * pair.by
 
 
 @wp.kernel

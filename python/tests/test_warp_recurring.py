@@ -27,7 +27,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 import acs  # noqa: E402
 import acs.warp  # noqa: E402
 from acs.warp import _launches  # noqa: E402
-from warp_case import N, Case, Flag, Pair, add, add_pair, generic, shift, square  # noqa: E402
+from warp_case import N, Case, Flag, generic, shift, square  # noqa: E402
+from warp_kernels import Pair, add, add_pair  # noqa: E402
 
 
 class Recurring(Case):

@@ -30,25 +30,6 @@ class Flag(enum.IntFlag):
     TWO = 2
 
 
-@wp.struct
-class Pair:
-    source: wp.array(dtype=float)
-    to: wp.array(dtype=float)
-    by: float
-
-
-@wp.kernel
-def add(to: wp.array(dtype=float), source: wp.array(dtype=float), by: float):
-    i = wp.tid()
-    to[i] = to[i] * 0.5 + source[i] * by
-
-
-@wp.kernel
-def add_pair(pair: Pair):
-    i = wp.tid()
-    pair.to[i] = pair.to[i] * 0.5 + pair.source[i] * pair.by
-
-
 @wp.kernel
 def shift(to: wp.array(dtype=float), optional: wp.array(dtype=float), by: wp.vec3, twice: bool):
     i = wp.tid()

@@ -52,4 +52,9 @@ static inline void compare_bytes(uint64_t seed, const unsigned char *is, const u
             fail_msg("seed %llu: byte %u is %u, not %u", (unsigned long long)seed, i, is[i], expected[i]);
 }
 
+static inline void graph_free(CUgraph graph)
+{
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
 #endif

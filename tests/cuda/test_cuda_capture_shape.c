@@ -23,11 +23,6 @@ static uint32_t roots_of(CUgraph graph)
     return roots;
 }
 
-static void graph_free(CUgraph graph)
-{
-    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
-}
-
 static void independent_ops_stand_on_few_chains(void **state)
 {
     enum { OPS = 3 * TUNE_GRAPH_CHAINS };

@@ -2,30 +2,7 @@
  * Graphs by footprints, over the twin: work that the program captures in its own way gets the edges that its footprints
  * need. Case by case, then random programs on every number of chains: the graphs leave the bytes of serial execution.
  */
-#include "capture_random.h"
-
-static acs_graph *g_graph;
-
-static void graph_begin(void)
-{
-    assert_int_equal(acs_graph_begin(g_context, g_stream, &g_graph), ACS_OK);
-}
-
-static acs_graph_report graph_end(uint32_t chains)
-{
-    const acs_graph_params params = {.size = sizeof params, .chains = chains};
-    acs_graph_report report = {.size = sizeof report};
-    assert_int_equal(acs_graph_end(g_graph, g_stream, &params, &report), ACS_OK);
-    return report;
-}
-
-static uint64_t graph_op(const work *w)
-{
-    acs_segment segments[PIECES];
-    for (uint32_t i = 0; i < w->head.pieces; i++)
-        segments[i] = segment_of(&w->pieces[i]);
-    return acs_graph_op(g_graph, g_stream, (acs_uses){.segments = segments, .count = w->head.pieces}, NULL);
-}
+#include "graph_fixture.h"
 
 /* Give one update to the stream, and say what it touches. */
 static uint64_t captured(uint32_t id, const void *to, const void *from, uint32_t bytes)
@@ -33,11 +10,6 @@ static uint64_t captured(uint32_t id, const void *to, const void *from, uint32_t
     const work w = update_of(id, to, from, bytes);
     ok(send_work(g_stream, &w));
     return graph_op(&w);
-}
-
-static void graph_free(CUgraph graph)
-{
-    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
 }
 
 /* --------------------------------------------------------------------------------------------------------------- edges */

@@ -3,9 +3,8 @@
  * over the twin. Case by case: which edges are programmatic (GRAPH-1). Then random programs (GRAPH-2): some kernels never
  * wait, where the stream's own capture is right without that. The graphs leave the bytes of serial execution.
  */
-#include "capture_random.h"
+#include "graph_fixture.h"
 
-static acs_graph *g_graph;
 static CUkernel g_rash; /* as g_mix, but it never waits */
 
 static void rash_new(void)
@@ -14,19 +13,6 @@ static void rash_new(void)
     const twin_kernel_spec spec = {.name = "rash", .body = mix_body, .touches = mix_touches, .param_count = 1,
                                    .param_bytes = bytes, .never_waits = true};
     g_rash = twin_kernel(&spec);
-}
-
-static void graph_begin(void)
-{
-    assert_int_equal(acs_graph_begin(g_context, g_stream, &g_graph), ACS_OK);
-}
-
-static acs_graph_report graph_end(uint32_t chains)
-{
-    const acs_graph_params params = {.size = sizeof params, .chains = chains};
-    acs_graph_report report = {.size = sizeof report};
-    assert_int_equal(acs_graph_end(g_graph, g_stream, &params, &report), ACS_OK);
-    return report;
 }
 
 /* Give a kernel to the stream that may begin before the one before it has ended. */
@@ -41,14 +27,6 @@ static void send_early(CUkernel kernel, const work *w)
     ok(TWIN_GET(cuLaunchKernelEx, 11060)(&config, (CUfunction)kernel, args, NULL));
 }
 
-static uint64_t graph_op(const work *w)
-{
-    acs_segment segments[PIECES];
-    for (uint32_t i = 0; i < w->head.pieces; i++)
-        segments[i] = segment_of(&w->pieces[i]);
-    return acs_graph_op(g_graph, g_stream, (acs_uses){.segments = segments, .count = w->head.pieces}, NULL);
-}
-
 /* An op of one kernel that updates 64 bytes, launched in the usual way, or early. */
 static uint64_t op_at(uint32_t id, uint32_t place, bool early)
 {
@@ -58,11 +36,6 @@ static uint64_t op_at(uint32_t id, uint32_t place, bool early)
     else
         ok(send_work(g_stream, &w));
     return graph_op(&w);
-}
-
-static void graph_free(CUgraph graph)
-{
-    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
 }
 
 /* --------------------------------------------------------------------------------------------------------------- edges */

@@ -3,16 +3,15 @@
  * the capture costs the host. Prints microseconds per kernel; judges nothing. In the row with second full edges each kernel
  * has a full edge from two kernels back: does it still begin early?
  */
+#include "graph_time.cuh"
 #include "kernels.cuh"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 
 namespace {
 
 constexpr uint32_t KERNELS = 200, WORDS = 64;
-constexpr int ROUNDS = 15;
 
 struct variant {
     const char *name;
@@ -108,29 +107,14 @@ cudaGraph_t capture(const variant &v, acs_context *context, cudaStream_t stream,
     return result;
 }
 
-/* The median of the rounds. */
 times measure(const variant &v, acs_context *context, cudaStream_t stream, uint32_t *words, uint32_t ns)
 {
     times t = {};
-    cudaGraphExec_t exec;
-    std::vector<double> runs;
     cudaGraph_t warm = capture(v, context, stream, words, ns, &t);
     cudaGraph_t graph = capture(v, context, stream, words, ns, &t);
-    CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
-    for (int round = -3; round < ROUNDS; round++) {
-        CHECK_CUDA(cudaStreamSynchronize(stream));
-        const auto start = std::chrono::steady_clock::now();
-        for (int i = 0; i < 4; i++)
-            CHECK_CUDA(cudaGraphLaunch(exec, stream));
-        CHECK_CUDA(cudaStreamSynchronize(stream));
-        if (round >= 0)
-            runs.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 4);
-    }
-    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    t.run = graph_time(graph, stream) / KERNELS;
     CHECK_CUDA(cudaGraphDestroy(graph));
     CHECK_CUDA(cudaGraphDestroy(warm));
-    std::sort(runs.begin(), runs.end());
-    t.run = runs[runs.size() / 2] * 1e6 / KERNELS;
     return t;
 }
 

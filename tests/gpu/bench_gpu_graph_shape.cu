@@ -3,10 +3,8 @@
  * added. Prints microseconds per level (the kernels of all chains at one place); judges nothing. The figures are the
  * origin of the costs in src/capture/graph_shape.c.
  */
-#include "check.h"
+#include "graph_time.cuh"
 
-#include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
@@ -14,7 +12,6 @@
 namespace {
 
 constexpr uint32_t LEVELS = 64;
-constexpr int ROUNDS = 15;
 
 /* Keep one warp busy so long. 0: end at once. */
 __global__ void busy(uint32_t ns)
@@ -110,22 +107,9 @@ cudaGraph_t build(const shape &s, uint32_t ns)
 double per_level(const shape &s, uint32_t ns, cudaStream_t stream)
 {
     cudaGraph_t graph = build(s, ns);
-    cudaGraphExec_t exec;
-    CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
-    std::vector<double> times;
-    for (int round = -3; round < ROUNDS; round++) {
-        CHECK_CUDA(cudaStreamSynchronize(stream));
-        const auto start = std::chrono::steady_clock::now();
-        for (int i = 0; i < 4; i++)
-            CHECK_CUDA(cudaGraphLaunch(exec, stream));
-        CHECK_CUDA(cudaStreamSynchronize(stream));
-        if (round >= 0)
-            times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 4);
-    }
-    CHECK_CUDA(cudaGraphExecDestroy(exec));
+    const double time = graph_time(graph, stream);
     CHECK_CUDA(cudaGraphDestroy(graph));
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2] * 1e6 / LEVELS;
+    return time / LEVELS;
 }
 
 } // namespace

@@ -3,16 +3,15 @@
  * footprints: with the edges of the footprints alone, and with chains. Prints microseconds per launch of the graph, and
  * the host's microseconds per op to capture; judges nothing.
  */
+#include "graph_time.cuh"
 #include "kernels.cuh"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <random>
 
 namespace {
 
-constexpr int ROUNDS = 15;
 constexpr uint32_t WORDS = 32;
 
 /* Parts that share nothing; in each, levels of up to `width` ops, every op behind one or two of the level before. */
@@ -90,26 +89,6 @@ cudaGraph_t capture(way w, acs_context *context, cudaStream_t stream, uint32_t *
     return result;
 }
 
-/* The median of the rounds, in microseconds per launch. */
-double run(cudaGraph_t graph, cudaStream_t stream)
-{
-    cudaGraphExec_t exec;
-    std::vector<double> times;
-    CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
-    for (int round = -3; round < ROUNDS; round++) {
-        CHECK_CUDA(cudaStreamSynchronize(stream));
-        const auto start = std::chrono::steady_clock::now();
-        for (int i = 0; i < 4; i++)
-            CHECK_CUDA(cudaGraphLaunch(exec, stream));
-        CHECK_CUDA(cudaStreamSynchronize(stream));
-        if (round >= 0)
-            times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 4);
-    }
-    CHECK_CUDA(cudaGraphExecDestroy(exec));
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2] * 1e6;
-}
-
 void measure(const program &p, acs_context *context, cudaStream_t stream)
 {
     static const uint32_t kernel_ns[] = {0, 2000};
@@ -123,7 +102,7 @@ void measure(const program &p, acs_context *context, cudaStream_t stream)
             for (int warm = 0; warm < 2; warm++) {
                 cudaGraph_t graph = capture((way)w, context, stream, words.data, ops, ns, &host[w]);
                 if (warm)
-                    printf("%9.0f", run(graph, stream));
+                    printf("%9.0f", graph_time(graph, stream));
                 CHECK_CUDA(cudaGraphDestroy(graph));
             }
         }
