@@ -19,11 +19,10 @@ from ._library import (Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchPara
                        error_from, ErrorText, failure_of, free, held, last_error)
 from ._packing import (NUMBER_MOST, footprint, frozen, number_of, refuse_gpu_arrays, rest_of_shape, site_of, sizes_of, start_of,
                        values_of)
-from ._region import Region
+from ._region import KEPT_MOST, Region
 
 _BACKENDS = ("auto", "cuda", "host", "sim")
-_KEPT_OPS = 8192  # ops whose arrays are kept alive before it is looked which of them have ended
-_KEPT_BYTES = 1 << 28  # the same for the bytes of these arrays; an array counts in each op
+_KEPT_BYTES = 1 << 28  # as KEPT_MOST, for the bytes of these arrays; an array counts in each op
 _UNTIL_SYNC = 1 << 62  # as the number of an op: it has ended when all have
 _DEVICE, _PINNED, _RELOCATABLE, _LAZY = 0, 1, 0x100, 0x200
 
@@ -105,7 +104,7 @@ class Context:
         self._at: int | None = None
         self._users = _Users()
         self._kept: deque[list[Any]] = deque()  # what ops use, behind their numbers; 0: not queued yet
-        self._kept_most, self._kept_bytes = _KEPT_OPS, 0
+        self._kept_most, self._kept_bytes = KEPT_MOST, 0
         self._held: dict[int, list[Any]] = {}   # by thread: the same of ops that a group holds
         self._captures: set[int] = set()        # threads whose ops are captured
         self._regions: dict[int, Region] = {}   # by thread: the innermost one that it is in
@@ -318,7 +317,8 @@ class Context:
         callback = HOST_FUNCTION(run)
         segments, count, nbytes = footprint(reads, writes, updates, {})
         about = OpParams(site_of(2), 0)
-        kept = self._keep((None, (), reads, writes, updates, (callback,)), nbytes)  # also if Ctrl-C comes while the call waits for room
+        # kept before the call, in which Ctrl-C may come while it waits for room
+        kept = self._keep((None, (), reads, writes, updates, (callback,)), nbytes)
         op = self._call(free.acs_host_op, callback, None, 0, Uses(segments, count), ctypes.byref(about))
         with known:  # the function may have run before its number was known
             number[0] = op
@@ -538,11 +538,11 @@ class Context:
         """Forget what ops used that have ended. The next look comes when as many have been added as are left."""
         with self._lock:
             kept, self._kept = self._kept, deque()
-            self._kept_most, self._kept_bytes = max(_KEPT_OPS, 2 * len(kept)), 0
+            self._kept_most, self._kept_bytes = max(KEPT_MOST, 2 * len(kept)), 0
         left = [entry for entry in kept if entry[1] is not None and self._may_run(entry[0])]
         with self._lock:
             self._kept.extendleft(reversed(left))
-            self._kept_most = max(_KEPT_OPS, 2 * len(self._kept))
+            self._kept_most = max(KEPT_MOST, 2 * len(self._kept))
 
     def _may_run(self, op: int) -> bool:
         """Whether an op may not have ended. Of one that was held or captured only a sync tells."""

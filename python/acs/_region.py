@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from ._context import Context
 
 
-_KEPT_MOST = 8192  # ops whose arrays a region keeps before the context keeps them, and drops those that have ended
+KEPT_MOST = 8192
+"""Ops whose arrays are kept alive before it is looked which of them have ended."""
 
 
 class Region:
@@ -88,9 +89,9 @@ class Region:
 
     def begin_op(self, what: Any) -> list[list[Any]]:
         """An op comes that uses this. Returns the list for it."""
+        if len(self._kept) > KEPT_MOST:
+            self.keep()  # the context looks
         self.begin_ops()
-        if len(self._kept) > _KEPT_MOST:
-            self.keep()
         return self._kept
 
     def begin_ops(self) -> None:

@@ -12,6 +12,7 @@ from .. import _errors, _layout
 from .._arrays import Span
 from .._context import Context, Launch
 from .._kernels import Kernel
+from .._region import KEPT_MOST
 from .._region import Region as StreamRegion
 
 _NO_WORK = frozenset(("empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "detach",
@@ -42,7 +43,6 @@ class _Turns(TorchDispatchMode):
 
 
 _NUMBERS = frozenset((int, float, bool))
-_OPS_MOST = 8192  # ops whose tensors a region keeps; then the stream has a turn, and PyTorch's allocator gets the memory
 
 
 def _tensor_of(array: Any) -> torch.Tensor | None:
@@ -55,10 +55,10 @@ def _tensor_of(array: Any) -> torch.Tensor | None:
 class _Facts:
     """What is known of a prepared launch: its tensors, and the streams of which they were told."""
 
-    __slots__ = ("own", "tensors", "written", "_streams")
+    __slots__ = ("is_stream_ordered", "tensors", "written", "_streams")
 
-    def __init__(self, own: bool, tensors: list[torch.Tensor], written: list[torch.Tensor]) -> None:
-        self.own, self.tensors, self.written = own, tensors, written
+    def __init__(self, is_stream_ordered: bool, tensors: list[torch.Tensor], written: list[torch.Tensor]) -> None:
+        self.is_stream_ordered, self.tensors, self.written = is_stream_ordered, tensors, written
         self._streams: set[int] = set()
 
     def record(self, stream: Any) -> None:
@@ -80,7 +80,7 @@ class Region(StreamRegion):
         self._device = -1
         self._tensors: dict[int, torch.Tensor] = {}  # by id: what the ops since the stream's last turn use
         self._prepared: dict[int, _Facts] = {}       # by id of a prepared launch
-        self._droppable: list[list[Any]] = []        # as the list of the base, of ops that use nothing but these tensors
+        self._stream_ordered: list[list[Any]] = []   # as the base's list, of ops that use nothing but these tensors
 
     def __enter__(self) -> "Region":
         if not self.context._on_cpu:
@@ -108,15 +108,14 @@ class Region(StreamRegion):
 
     def begin_op(self, what: Any) -> list[list[Any]]:
         """Refuses tensors of other devices, and writes that autograd would not see."""
+        if len(self._stream_ordered) > KEPT_MOST and threading.get_ident() not in self.context._held:
+            self.order()  # PyTorch's allocator gets their memory
+        kept = super().begin_op(what)
         if type(what) is Launch:
-            own = self._note_prepared(what)
+            is_ordered = self._note_prepared(what)
         else:
-            own = isinstance(what, tuple) and self._note(what)
-        self.begin_ops()
-        if len(self._droppable) > _OPS_MOST and threading.get_ident() not in self.context._held:
-            self.order()
-            self.begin_ops()
-        return self._droppable if own else self._kept
+            is_ordered = isinstance(what, tuple) and self._note(what)
+        return self._stream_ordered if is_ordered else kept
 
     def _note(self, op: Any) -> bool:
         """
@@ -148,15 +147,15 @@ class Region(StreamRegion):
         """The same of a prepared launch, whose tensors are looked at once."""
         facts = launch.facts
         if facts is None:
-            own = self._note(launch.uses)
+            is_ordered = self._note(launch.uses)
             tensors = [array for arrays in launch.uses[2:5] for array in arrays if isinstance(array, torch.Tensor)]
             written = [_tensor_of(array) for arrays in launch.uses[3:5] for array in arrays]
-            launch.facts = facts = _Facts(own, tensors, [tensor for tensor in written if tensor is not None])
+            launch.facts = facts = _Facts(is_ordered, tensors, [tensor for tensor in written if tensor is not None])
         else:
             for tensor in facts.written:
                 self._note_write(tensor)
         self._prepared[id(launch)] = facts
-        return facts.own
+        return facts.is_stream_ordered
 
     @staticmethod
     def _note_write(tensor: torch.Tensor) -> None:
@@ -180,8 +179,8 @@ class Region(StreamRegion):
                 _layout.ACS_ERR_ARGUMENT)
 
     def keep(self) -> None:
-        self._kept += self._droppable
-        self._droppable.clear()
+        self._kept += self._stream_ordered
+        self._stream_ordered.clear()
         self._forget()
         super().keep()
 
@@ -199,6 +198,6 @@ class Region(StreamRegion):
                 tensor.record_stream(self.stream)
             for facts in self._prepared.values():
                 facts.record(self.stream)
-        self._droppable.clear()  # the stream's order is enough for them
+        self._stream_ordered.clear()  # the stream's order is enough for them
         self._forget()
         super().give_back()
