@@ -90,8 +90,9 @@ def _gpu_function(function: Any) -> tuple[int, int]:
         (function,) = function.overloads.values()
     library = getattr(function, "_codelibrary", None)
     if library is not None:
-        handle = library.get_cufunction().handle
-        return int(getattr(handle, "value", handle)), _CUFUNCTION
+        handle = library.get_cufunc().handle  # a CUkernel since numba-cuda took kernels from cuda.core, before a CUfunction
+        kind = _HANDLE if type(handle).__name__ == "CUkernel" else _CUFUNCTION
+        return int(getattr(handle, "value", handle)), kind
     raise TypeError(f"acs: an object of type {module}.{type(function).__name__} is no kernel that acs knows: give a kernel of "
                     "cuda.core, CuPy, numba-cuda or Triton, or its CUfunction as a number")
 
