@@ -667,6 +667,22 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes);
  */
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
 
+/**
+ * Ask whether kernels of a context may touch memory. A kernel that touches other memory ends the use of its GPU by this
+ * process. Libraries that are handed arrays ask this before a launch; launches themselves do not. Any thread, also
+ * during a capture. It does not block, and takes about a microsecond.
+ * @param context  NULL: the default context, opened if need be.
+ * @param ptr      an address inside the memory.
+ * @retval ACS_OK  it is of a device of the context, of a GPU whose memory such a device reaches (peer access), managed,
+ *                 or page-locked memory of the host. Where GPUs reach pageable memory also that. On the other backends
+ *                 always.
+ * @retval ACS_ERR_ARGUMENT  no device of the context reaches it, or it is no memory.
+ * @retval ACS_ERR_DEVICE    the device is lost.
+ * @retval ACS_ERR_STATE     a closed context, or one that may not be used here. As acs_open where the default one
+ *                           cannot be opened.
+ */
+acs_status acs_reaches(acs_context *context, const void *ptr);
+
 /* -------------------------------------------------------------------------------------------------- several devices */
 
 enum { ACS_ANY_DEVICE = -1 };

@@ -14,7 +14,8 @@ from typing import Any, Union
 READ, WRITE, UPDATE = 1, 2, 3
 _BYTES, EXTENT_ALL, _TOKEN = 0, 1, 2
 _TILES_MOST = 64  # most tiles for one array; of more dimensions the bytes between them are touched, too
-_DLPACK_CUDA = 2
+_DLPACK_CPU, _DLPACK_CUDA = 1, 2
+CPU, SOME_GPU = -1, -2
 SEGMENT = struct.Struct("=QQQQBBHI")
 
 
@@ -24,12 +25,13 @@ class Span:
     at the array in each launch. It keeps the array alive.
     """
 
-    __slots__ = ("ptr", "nbytes", "pieces", "whole", "extent", "owner", "_packed")
+    __slots__ = ("ptr", "nbytes", "pieces", "whole", "extent", "owner", "gpu", "_packed")
 
     def __init__(self, ptr: int, pieces: Iterable[tuple[int, int, int, int]], owner: Any = None, whole: bool = True,
                  extent: int = _BYTES) -> None:
         """``pieces``: address, bytes of a row, rows, bytes between the starts of rows. ``whole``: they hold nothing else."""
         self.ptr, self.owner, self.whole, self.extent = ptr, owner, whole, extent
+        self.gpu: int | None = None  # gpu_of its array, if it was made of one
         self.pieces = tuple(pieces)
         self.nbytes = sum(row * rows for _, row, rows, _ in self.pieces)
         self._packed: list[bytes | None] = [None, None, None, None]
@@ -66,7 +68,7 @@ def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
     if nbytes < 0 or not 0 <= ptr < 1 << 64:
         raise ValueError(f"acs: a span of {nbytes} bytes at {ptr:#x}")
     made = Span.__new__(Span)  # what most launches make: without the general case, in half of the time
-    made.ptr, made.nbytes, made.owner, made.whole, made.extent = ptr, nbytes, owner, True, _BYTES
+    made.ptr, made.nbytes, made.owner, made.whole, made.extent, made.gpu = ptr, nbytes, owner, True, _BYTES, None
     made.pieces = ((ptr, nbytes, 1, 0),) if nbytes else ()
     made._packed = [None, None, None, None]
     return made
@@ -259,7 +261,48 @@ def place(array: Any) -> Place:
 def span(array: Any) -> Span:
     """The memory of an array. A TypeError says why there is none."""
     memory = place(array)
-    return memory if isinstance(memory, Span) else bytes_at(*memory, array)
+    made = memory if isinstance(memory, Span) else bytes_at(*memory, array)
+    if made is not array and made.gpu is None:
+        made.gpu = gpu_of(array)
+    return made
+
+
+def _gpu_by_protocol(array: Any) -> int | None:
+    if getattr(array, "__array_interface__", None) is not None:
+        return CPU
+    device = getattr(array, "__dlpack_device__", None)
+    if device is not None:
+        kind, number = device()
+        return int(number) if kind == _DLPACK_CUDA else CPU if kind == _DLPACK_CPU else None
+    return CPU if getattr(array, "__cuda_array_interface__", None) is None else SOME_GPU
+
+
+def _find_gpu_reader(array: Any) -> Callable[[Any], int | None]:
+    """How arrays of this type tell where they are. Those that cost least come first."""
+    if isinstance(array, Span):
+        return lambda memory: memory.gpu
+    if hasattr(array, "__acs_span__"):
+        return lambda owner: owner.__acs_span__.gpu
+    if hasattr(array, "data_ptr") and hasattr(array, "get_device"):
+        return type(array).get_device  # type: ignore[no-any-return]
+    if type(array).__module__.startswith("cupy") and hasattr(array, "_c_contiguous"):
+        return lambda memory: memory.data.device_id  # type: ignore[no-any-return]
+    return _gpu_by_protocol
+
+
+_gpu_readers: dict[type, Callable[[Any], int | None]] = {}
+"""How arrays of a type tell where they are, that was seen before."""
+
+
+def gpu_of(array: Any) -> int | None:
+    """
+    Where an array says that its memory is: the number of a GPU as CUDA counts them, SOME_GPU, or CPU, where it may still be
+    page-locked. None: it does not say, as memory that was given by its address.
+    """
+    reader = _gpu_readers.get(type(array))
+    if reader is None:
+        reader = _gpu_readers[type(array)] = _find_gpu_reader(array)
+    return reader(array)
 
 
 def on_gpu(array: Any) -> bool:

@@ -17,7 +17,7 @@ from ._arrays import READ, UPDATE, Place, Span, span
 from ._kernels import Kernel, Packing
 from ._library import (Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Uses, check,
                        error_from, ErrorText, failure_of, free, held, last_error)
-from ._packing import (NUMBER_MOST, footprint, frozen, number_of, refuse_gpu_arrays, rest_of_shape, site_of, sizes_of, start_of,
+from ._packing import (NUMBER_MOST, Reach, footprint, frozen, number_of, refuse_gpu_arrays, rest_of_shape, site_of, sizes_of, start_of,
                        values_of)
 from ._region import KEPT_MOST, Region
 
@@ -123,6 +123,7 @@ class Context:
         check(free.acs_open(raw, ctypes.byref(handle)))
         self._at = handle.value
         self._on_cpu = self.backend != "cuda"
+        self._reach = None if self._on_cpu else Reach(self._handle)
         self._params = LaunchParams(size=ctypes.sizeof(LaunchParams), grid=Dim3(1, 1, 1), block=Dim3(1, 1, 1), no_wait=1)
         self._params_at = ctypes.addressof(self._params)
         self._uses = self._params.uses  # the same bytes
@@ -197,7 +198,7 @@ class Context:
             refuse_gpu_arrays(args)
         seen: dict[int, Place] = {}
         lent: list[Span] = []
-        values = values_of(args, packing.types, seen, lent)
+        values = values_of(args, packing.types, seen, lent, self._reach)
         uses = (kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates)
         return packing, values, seen, uses
 

@@ -88,6 +88,7 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "acs_open": (c_int, [c_void_p, POINTER(c_void_p)]),
     "acs_close": (c_int, [c_void_p]),
     "acs_context_backend": (c_int, [c_void_p]),
+    "acs_reaches": (c_int, [c_void_p, c_void_p]),
     "acs_launch": (c_uint64, [c_void_p, c_void_p]),
     "acs_memcpy_op": (c_uint64, [c_void_p, c_void_p, c_void_p, c_size_t, c_void_p]),
     "acs_memset_op": (c_uint64, [c_void_p, c_void_p, c_int, c_size_t, c_void_p]),

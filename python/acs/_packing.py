@@ -10,9 +10,9 @@ from types import CodeType
 from typing import Any
 
 from . import _errors, _layout
-from ._arrays import READ, UPDATE, WRITE, Place, Span, on_gpu, pack_bytes, place
+from ._arrays import CPU, READ, SOME_GPU, UPDATE, WRITE, Place, Span, gpu_of, on_gpu, pack_bytes, place
 from ._kernels import plain_value
-from ._library import Attributes, Site
+from ._library import Attributes, Site, failure_of, held
 
 NUMBER_MOST = 1 << 64
 
@@ -93,16 +93,46 @@ def footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Place]) -> 
     return b"".join(packed), count, nbytes
 
 
-def values_of(args: Sequence[Any], types: Sequence[str], seen: dict[int, Place], lent: list[Span]) -> list[Any]:
+class Reach:
+    """
+    Memory that kernels of a context on a GPU may touch. Touching any other ends the use of the GPU by the process, so arrays
+    elsewhere are refused. What an array says of its GPU is enough where memory of this GPU was reached before.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+        self.gpus: set[int | None] = {None}
+        """Where memory is reached; None: where it is not known, which is the caller's affair."""
+
+    def check(self, array: Any, ptr: int, gpu: int) -> None:
+        """Refuse an array unless the context reaches it. `gpu`: what gpu_of says of it."""
+        if not ptr:  # without elements
+            return
+        failure = failure_of(held.acs_reaches(self._handle, ptr))
+        if failure is None:
+            if gpu not in (CPU, SOME_GPU):
+                self.gpus.add(gpu)
+            return
+        if not isinstance(failure, _errors.ArgumentError):
+            raise failure
+        where = "in pageable memory of the CPU" if gpu == CPU else f"on GPU {gpu}" if gpu != SOME_GPU else "elsewhere"
+        raise _errors.ArgumentError(f"acs: an argument of type {type(array).__name__} is {where}, which kernels of the context do "
+                                    "not reach", _layout.ACS_ERR_ARGUMENT)
+
+
+def values_of(args: Sequence[Any], types: Sequence[str], seen: dict[int, Place], lent: list[Span],
+              reach: Reach | None) -> list[Any]:
     """
     What arguments are packed as. The memory of arrays goes to `seen`, and to `lent` the spans that must live as long as the
-    op: a library that lent memory to one may take it back when the span dies.
+    op: a library that lent memory to one may take it back when the span dies. `reach`: None on the CPU.
     """
     values: list[Any] = []
     for value, name in zip(args, types):
         kind = type(value)
         if kind is Span:
             values.append(value.ptr)
+            if reach is not None and value.gpu not in reach.gpus:
+                reach.check(value.owner, value.ptr, value.gpu)
         elif kind in _plain:
             values.append(value)
         elif name == "pointer" and kind is not ctypes.c_void_p:
@@ -112,6 +142,8 @@ def values_of(args: Sequence[Any], types: Sequence[str], seen: dict[int, Place],
             else:
                 values.append(memory.ptr)
                 lent.append(memory)
+            if reach is not None and (gpu := gpu_of(value)) not in reach.gpus:
+                reach.check(value, values[-1], gpu)  # type: ignore[arg-type]
         else:
             values.append(plain_value(value))
     return values

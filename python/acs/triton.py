@@ -110,7 +110,7 @@ class Kernel:
         """The compiled kernel for these arguments. The first time, Triton compiles it."""
         return self._look(args)[0]
 
-    def _look(self, args: Sequence[Any]) -> tuple[Variant, list[Any], dict[int, Any]]:
+    def _look(self, args: Sequence[Any], reach: Any = None) -> tuple[Variant, list[Any], dict[int, Any]]:
         """The compiled kernel for these arguments, what each is packed as, and the memory of tensors."""
         key: list[Hashable] = []
         values: list[Any] = []
@@ -119,7 +119,10 @@ class Kernel:
             if hasattr(value, "data_ptr"):
                 memory = seen[id(value)] = place(value)
                 address = memory[0] if type(memory) is tuple else memory.ptr  # type: ignore[union-attr]
-                key.append((value.dtype, value.get_device(), address % _ALIGNED == 0))
+                gpu = value.get_device()
+                if reach is not None and gpu not in reach.gpus:
+                    reach.check(value, address, gpu)
+                key.append((value.dtype, gpu, address % _ALIGNED == 0))
                 values.append(address)
             else:
                 key.append(_class_of(value, name))
@@ -145,7 +148,7 @@ class Kernel:
         Raises :class:`acs.UnsupportedError` for kernels with clusters or scratch memory, and what Triton's compiler raises.
         """
         _check(context)
-        variant, values, seen = self._look(args)
+        variant, values, seen = self._look(args, context._reach)
         return context._launch(variant.packing, values, seen, (variant.kernel, args, reads, writes, updates),
                                (grid, variant.block, variant.shared_bytes, variant.cooperative, None), wait, 3)
 
@@ -153,7 +156,7 @@ class Kernel:
                 writes: Sequence[Any] = (), updates: Sequence[Any] = ()) -> Launch:
         """A launch to be queued later, as often as wanted: see :meth:`acs.Context.prepare`. Arguments as of :meth:`launch`."""
         _check(context)
-        variant, values, seen = self._look(args)
+        variant, values, seen = self._look(args, context._reach)
         return context._prepare(variant.packing, values, seen, (variant.kernel, args, reads, writes, updates),
                                 (grid, variant.block, variant.shared_bytes, variant.cooperative, None), 3)
 

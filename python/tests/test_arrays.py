@@ -283,7 +283,7 @@ class FastReaders(Checks):
         c_contiguous = False
 
     class Pointer:
-        ptr = 4096
+        ptr, device_id = 4096, 0
 
     def cupy_like(self, contiguous, shape, strides):
         class Array:
@@ -326,7 +326,7 @@ class FastReaders(Checks):
                 self.data.ptr = ctypes.addressof(memory)
 
             class Data:
-                ptr = 0
+                ptr, device_id = 0, 0
 
         to, source = (ctypes.c_float * COUNT)(*range(COUNT)), (ctypes.c_float * COUNT)(*[1] * COUNT)
         self.assert_adds(Shown(to), Shown(source), lambda: list(to))
@@ -384,6 +384,23 @@ class Gpus(Checks):
         self.assertFalse(_arrays.on_gpu(span))
         lender.__dlpack_device__ = lambda: (2, 0)
         self.assertTrue(_arrays.on_gpu(span))
+
+    def test_they_tell_which_gpu_they_are_on(self):
+        class Second(self.Tensor):
+            get_device = staticmethod(lambda: 1)
+
+        class Warp(self.Interface):
+            __dlpack_device__ = staticmethod(lambda: (2, 3))
+
+        on_cpu = Warp()
+        on_cpu.__array_interface__ = {}
+        numpy = library("numpy")
+        # the same type, first on the CPU
+        for array, want in ((on_cpu, _arrays.CPU), (Warp(), 3), (self.Interface(), _arrays.SOME_GPU), (numpy.ones(4), _arrays.CPU),
+                            (bytearray(4), _arrays.CPU), (acs.span(numpy.ones(4)), _arrays.CPU),
+                            (acs.span(self.Interface()), _arrays.SOME_GPU), (acs.bytes_at(4096, 4), None)):
+            self.assertEqual(_arrays.gpu_of(array), want, array)
+        self.assertEqual(_arrays._find_gpu_reader(Second())(), 1)
 
     def test_they_may_be_names_that_ops_are_ordered_by(self):
         array, seen = self.Interface(), []

@@ -60,6 +60,28 @@ class Gpu(unittest.TestCase):
         part = to[::2]
         self.assertEqual(acs.span(part).pieces[0][1:], (4, COUNT // 2, 8))
 
+    def test_memory_that_kernels_do_not_reach(self):
+        cupy, numpy = library("cupy"), library("numpy")
+        cupyx = library("cupyx")
+        kernel = acs.Kernel(cupy.RawKernel(SOURCE, "scale"), signature="pointer, pointer, float32, int32")
+        on_cpu, locked, to = numpy.ones(COUNT, "f"), cupyx.zeros_pinned(COUNT, "f"), cupy.zeros(COUNT, "f")
+        locked[:] = 1
+        cupy.cuda.Device().synchronize()
+        want = self.chain(kernel, to, locked)
+        self.assertEqual((float(to.min()), float(to.max())), (want, want))
+        beyond = [(on_cpu, "pageable memory of the CPU"), (acs.span(on_cpu), "type ndarray is in pageable")]
+        if cupy.cuda.runtime.getDeviceCount() > 1:
+            with cupy.cuda.Device(1):
+                second = cupy.ones(COUNT, "f")
+            beyond += [(second, "on GPU 1"), (acs.span(second), "on GPU 1")]
+            torch = library("torch")
+            beyond.append((torch.ones(COUNT, device="cuda:1"), "type Tensor is on GPU 1"))
+        for array, text in beyond:
+            for call in (self.context.launch, self.context.prepare):
+                with self.assertRaisesRegex(acs.ArgumentError, text):
+                    call(kernel, **SHAPE, args=(to, array, 1.0, COUNT), reads=[array], updates=[to])
+        self.assertEqual(float(to.max()), want)
+
     def test_cuda_core(self):
         core = library("cuda.core") if hasattr(library("cuda.core"), "Program") else library("cuda.core.experimental")
         cupy = library("cupy")

@@ -42,16 +42,16 @@ extern "C" __global__ void add(float *to, const float *from, int n)
 }
 """
 TURN = cupy.RawKernel(SOURCE, "turn")
-ADD_OP = acs.Kernel(cupy.RawKernel(SOURCE, "add"), signature="pointer, pointer, int32")
 
 
-def turn_on(device):
+def kernel_on(device, name, signature):
     """The kernel for one GPU, to which a function of CuPy belongs."""
     with cupy.cuda.Device(device):
-        return acs.Kernel(cupy.RawKernel(SOURCE, "turn"), signature="pointer, float32, int32")
+        return acs.Kernel(cupy.RawKernel(SOURCE, name), signature=signature)
 
 
-TURN_OPS = [turn_on(device) for device in range(len(GPUS[:2]))]
+ADD_OP = kernel_on(0, "add", "pointer, pointer, int32")
+TURN_OPS = [kernel_on(device, "turn", "pointer, float32, int32") for device in range(len(GPUS[:2]))]
 ROWS, COUNT, STEPS, BY = 32, 4096, 20, 0.5
 
 
@@ -99,6 +99,7 @@ def expected(x, steps=STEPS):
 
 class Checks(unittest.TestCase):
     def setUp(self):
+        cupy.cuda.Device(0).use()  # JAX leaves another one current
         jax.config.update("jax_default_device", GPUS[0])
         self.x = jax.random.uniform(jax.random.key(1), (ROWS, COUNT))
 

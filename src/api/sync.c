@@ -150,6 +150,15 @@ acs_status acs_stats(acs_context *context, acs_statistics *stats)
     return ACS_OK;
 }
 
+acs_status acs_reaches(acs_context *context, const void *ptr)
+{
+    context = acs_context_enter(context, __func__);
+    if (!context)
+        return acs_error_thread()->status;
+    const acs_backend_ops *ops = context->backend->ops;
+    return ops->reaches ? ops->reaches(context->backend, (uint64_t)(uintptr_t)ptr) : ACS_OK;
+}
+
 int acs_context_backend(acs_context *context)
 {
     context = acs_context_enter(context, "acs_context_backend");

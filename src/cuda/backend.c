@@ -272,6 +272,7 @@ static const acs_backend_ops g_devices_ops = {
     .memory_alloc = devices_memory_alloc,
     .memory_free = devices_memory_free,
     .memory_state = acs_cuda_memory_state,
+    .reaches = acs_cuda_reaches,
     .links = devices_links,
     .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
@@ -314,6 +315,7 @@ const acs_backend_ops acs_backend_cuda = {
     .memory_alloc = acs_cuda_memory_alloc,
     .memory_free = acs_cuda_memory_free,
     .memory_state = acs_cuda_memory_state,
+    .reaches = acs_cuda_reaches,
     .capacity = acs_cuda_capacity,
     .capture = &acs_cuda_capture,
 };

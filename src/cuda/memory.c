@@ -80,6 +80,43 @@ acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[
     return ACS_OK;
 }
 
+/* Whether a device's kernels may touch memory. CUDA gives an address for them then, and an error otherwise. */
+static CUresult reaches(acs_cuda *self, uint64_t address)
+{
+    acs_cuda_scope scope;
+    CUdeviceptr seen = 0;
+    int pageable = 0;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = self->cu.cuPointerGetAttribute(&seen, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address);
+    if (result == CUDA_ERROR_INVALID_VALUE &&
+        self->cu.cuDeviceGetAttribute(&pageable, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, self->device) ==
+            CUDA_SUCCESS &&
+        pageable)
+        result = CUDA_SUCCESS;
+    acs_cuda_scope_leave(self, &scope);
+    return result;
+}
+
+acs_status acs_cuda_reaches(acs_backend *backend, uint64_t address)
+{
+    acs_cuda *first = (acs_cuda *)backend;
+    CUresult result = CUDA_ERROR_INVALID_VALUE;
+    for (uint32_t i = 0; i < backend->devices && result == CUDA_ERROR_INVALID_VALUE; i++)
+        result = reaches(first->members[i], address);
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    if (result == CUDA_ERROR_INVALID_VALUE)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
+                        "kernels of this context do not reach the memory at %#llx: it is pageable memory of the host, "
+                        "memory of another GPU, or no memory",
+                        (unsigned long long)address);
+    (void)acs_cuda_note(first, result);
+    return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: whether kernels reach the memory at %#llx: %s",
+                    (unsigned long long)address, acs_cuda_text((int)result));
+}
+
 /* The number of devices on the same GPU. */
 static uint32_t sharers(const acs_cuda *self)
 {

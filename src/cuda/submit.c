@@ -103,7 +103,11 @@ static acs_status item_result(acs_cuda *self, acs_item *item, CUresult result)
     if (ACS_LIKELY(result == CUDA_SUCCESS))
         return ACS_OK;
     item->native = (int)result;
-    item->text = acs_cuda_text((int)result);
+    const acs_record *op = item->op;
+    item->text = result == CUDA_ERROR_INVALID_HANDLE && op->kind == ACS_KIND_KERNEL &&
+                         op->u.launch.kernel.kind == ACS_KERNEL_CUFUNCTION
+                     ? "invalid handle: the CUfunction is of another GPU or CUDA context, or its module was unloaded"
+                     : acs_cuda_text((int)result);
     return acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH;
 }
 

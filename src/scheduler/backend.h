@@ -172,6 +172,8 @@ typedef struct acs_backend_ops {
      * thread. ACS_ERR_DEVICE through ACS_FAIL.
      */
     acs_status (*memory_state)(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
+    /* Whether kernels of a device may touch memory: acs_reaches. NULL: any. */
+    acs_status (*reaches)(acs_backend *backend, uint64_t address);
     /*
      * Several devices. links: their ids, and an estimate of the links between them (`topology->count` is set).
      * ACS_ERR_DEVICE through ACS_FAIL. memory_device: the device of an address unknown to the pools; the number of

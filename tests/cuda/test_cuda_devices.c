@@ -183,6 +183,64 @@ static void more_than_there_are_is_refused(void **state)
     assert_null(twin_breach());
 }
 
+/* The driver's text names a handle alone, of which the library uses many. */
+static void a_function_of_another_gpu_is_named(void **state)
+{
+    acs_options one = several(1, 1);
+    acs_error error = {.size = sizeof error};
+    void *x = NULL;
+    (void)state;
+    prepare_twin();
+    one.issue = ACS_ISSUE_LAUNCH;
+    const acs_kernel function = {"function", (const void *)twin_function(g_kernel, 0), NULL, ACS_KERNEL_CUFUNCTION, 0};
+    assert_int_equal(acs_open(&one, &g_context), ACS_OK);
+    assert_int_equal(acs_malloc(g_context, BYTES, ACS_MEMORY_DEVICE, &x), ACS_OK);
+    twin_fail("cuLaunchKernelEx", CUDA_ERROR_INVALID_HANDLE, 0, 1);
+    assert_true(launch(&function, ACS_ON(ACS_ANY_DEVICE), x) > 0);
+    assert_int_equal(acs_sync(g_context), ACS_ERR_LAUNCH);
+    assert_int_equal(acs_context_error(g_context, &error), ACS_ERR_LAUNCH);
+    assert_non_null(strstr(error.text, "the CUfunction is of another GPU or CUDA context, or its module was unloaded"));
+    assert_int_equal(acs_clear(g_context), ACS_OK);
+    assert_int_equal(acs_close(g_context), ACS_OK);
+    assert_null(twin_breach());
+}
+
+/* Of two GPUs with a context each: memory of the other one, of the host, and of both devices of a context. */
+static void it_tells_which_memory_kernels_reach(void **state)
+{
+    static unsigned char pageable[BYTES];
+    const acs_options one = several(1, 1), two = several(2, 1);
+    acs_context *alone = NULL, *other = NULL, *both = NULL;
+    acs_error error = {.size = sizeof error};
+    void *x = NULL, *second = NULL, *locked = NULL;
+    (void)state;
+    prepare_twin();
+    assert_int_equal(cudaSetDevice(1), cudaSuccess);
+    assert_int_equal(acs_open(&one, &other), ACS_OK);
+    assert_int_equal(acs_malloc(other, BYTES, ACS_MEMORY_DEVICE, &second), ACS_OK);
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
+    assert_int_equal(acs_open(&one, &alone), ACS_OK);
+    assert_int_equal(acs_malloc(alone, BYTES, ACS_MEMORY_DEVICE, &x), ACS_OK);
+    assert_int_equal(acs_malloc(alone, BYTES, ACS_MEMORY_HOST, &locked), ACS_OK);
+    assert_int_equal(acs_reaches(alone, (char *)x + BYTES - 1), ACS_OK);
+    assert_int_equal(acs_reaches(alone, locked), ACS_OK);
+    assert_int_equal(acs_reaches(alone, pageable), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_reaches(alone, NULL), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_reaches(alone, second), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_last_error(&error), ACS_ERR_ARGUMENT);
+    assert_non_null(strstr(error.text, "memory of another GPU"));
+    assert_int_equal(acs_open(&two, &both), ACS_OK); /* its devices reach each other's memory */
+    assert_int_equal(acs_reaches(both, second), ACS_OK);
+    assert_int_equal(acs_reaches(both, pageable), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_close(both), ACS_OK);
+    assert_int_equal(acs_close(other), ACS_OK);
+    twin_fail("cuPointerGetAttribute", CUDA_ERROR_ILLEGAL_ADDRESS, 0, 1);
+    assert_int_equal(acs_reaches(alone, x), ACS_ERR_DEVICE);
+    (void)acs_close(alone);
+    assert_int_equal(acs_reaches(alone, x), ACS_ERR_STATE);
+    assert_null(twin_breach());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +248,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(functions_in_groups_do_too, open_two, close_them),
         cmocka_unit_test(a_gpu_stands_for_several_devices),
         cmocka_unit_test(more_than_there_are_is_refused),
+        cmocka_unit_test(a_function_of_another_gpu_is_named),
+        cmocka_unit_test(it_tells_which_memory_kernels_reach),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,6 +190,15 @@ TWIN_DEFINE(cuPointerGetAttribute, (void *data, CUpointer_attribute attribute, C
         memcpy(data, &block->device, sizeof block->device);
         return CUDA_SUCCESS;
     }
+    if (attribute == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
+        const int device = twin_device_locked();
+        if (device < 0)
+            return CUDA_ERROR_INVALID_CONTEXT;
+        if (!block || (!block->host && block->device != device && !g_twin.peers[device][block->device]))
+            return CUDA_ERROR_INVALID_VALUE;
+        memcpy(data, &memory, sizeof memory);
+        return CUDA_SUCCESS;
+    }
     if (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
         twin_breach_locked("attribute %d is not known here", (int)attribute);
         return CUDA_ERROR_NOT_SUPPORTED;

@@ -262,6 +262,7 @@ TWIN_DEFINE(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUd
     *value = attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? TWIN_SHARED_MOST
              : grid                                                            ? TWIN_GRID_MOST
              : flag                                                            ? !g_twin.plain
+             : attribute == CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS         ? 0
              : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR       ? (g_twin.plain ? 8 : 9)
                                                                                : TWIN_BLOCK_MOST;
     return CUDA_SUCCESS;

@@ -232,9 +232,12 @@ def _end(context: Context, stream: int | None) -> _errors.Error | None:
         else:
             context.stream_after(stream, updates=[ALL])
             failure = None
-        return _first_error(context._handle) or failure
     except _errors.Error as error:
-        return error
+        failure = error
+    try:
+        return _first_error(context._handle) or failure  # the stream's op may only have been skipped
+    except _errors.Error:  # it was closed
+        return failure
 
 
 def _clear(context: Context) -> bool:
