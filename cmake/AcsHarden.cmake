@@ -30,7 +30,7 @@ if(ACS_STACK_PROTECTOR)
     target_compile_options(acs_hardening INTERFACE "$<$<AND:${acs_c_and_cxx},${acs_optimised}>:-fstack-protector-strong>")
     # What each op goes through: here functions with arrays of characters are checked, and not each one that takes the address
     # of a variable: that took 3 % more instructions an op, this 0.7 %.
-    set(ACS_HOT_SOURCES base/lock.c window/record.c window/depend.c window/fifo.c window/holders.c window/regions.c
+    set(ACS_HOT_SOURCES base/lock.c window/record.c window/collect.c window/depend.c window/fifo.c window/holders.c window/regions.c
         window/shape.c window/span_set.c window/tile_grid.c window/window.c scheduler/step.c scheduler/insert.c
         scheduler/retire.c scheduler/awaited.c scheduler/slots.c scheduler/slots_choice.c scheduler/slots_marks.c
         bundles/form.c bundles/contention.c residency/bind.c residency/naming.c api/check_segments.c api/context.c api/launch.c

@@ -251,7 +251,16 @@ int acs_context_backend(acs_context *context);
 typedef enum acs_access {
     ACS_READ = 1,    /**< in: reads only */
     ACS_WRITE = 2,   /**< out: writes every byte, reads none */
-    ACS_UPDATE = 3   /**< inout: reads and writes, or may write: the old bytes must be there */
+    ACS_UPDATE = 3,  /**< inout: reads and writes, or may write: the old bytes must be there */
+    /**
+     * Changes the bytes so that the order among ops with this access does not matter, such as by atomic additions: they
+     * run in any order and at the same time, ordered with all other ops that touch the bytes (inoutset of OpenMP 5.1,
+     * section 2.19.11). The kernel's accesses must be atomic, since others run beside it. Results are those of serial
+     * execution bit for bit where the operation is associative and commutative to the bit: integers, minimum and
+     * maximum. Sums of floating-point numbers differ in rounding from run to run. If such an op fails, later ops that
+     * touch the bytes in other ways are skipped. Those that commute with it run.
+     */
+    ACS_COMMUTE = 7
 } acs_access;
 
 typedef enum acs_extent {
@@ -329,6 +338,8 @@ static inline acs_segment acs_make_segment(acs_extent extent, acs_access access,
 #define ACS_OUT(ptr, bytes) ACS_BYTES_(ACS_WRITE, ptr, bytes)
 /** The op reads and writes, or may write, these bytes. */
 #define ACS_INOUT(ptr, bytes) ACS_BYTES_(ACS_UPDATE, ptr, bytes)
+/** The op changes these bytes in a way for which the order of such ops does not matter: see ACS_COMMUTE. */
+#define ACS_INOUTSET(ptr, bytes) ACS_BYTES_(ACS_COMMUTE, ptr, bytes)
 /**
  * The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. Row size and
  * pitch are in bytes. Rows that overlap are refused with ACS_ERR_ARGUMENT; they have no gap, so name them as one run of
@@ -337,6 +348,7 @@ static inline acs_segment acs_make_segment(acs_extent extent, acs_access access,
 #define ACS_TILE_IN(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_READ, ptr, row_bytes, rows, pitch_bytes)
 #define ACS_TILE_OUT(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_WRITE, ptr, row_bytes, rows, pitch_bytes)
 #define ACS_TILE_INOUT(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_UPDATE, ptr, row_bytes, rows, pitch_bytes)
+#define ACS_TILE_INOUTSET(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_COMMUTE, ptr, row_bytes, rows, pitch_bytes)
 /** Everything: conflicts with every op that touches anything (tokens included). */
 #define ACS_ALL_MEMORY acs_make_segment(ACS_EXTENT_ALL, ACS_UPDATE, 0, 0, 0, 0)
 /** Reads anything: conflicts with every op that writes. */

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, Union
 
-READ, WRITE, UPDATE = 1, 2, 3
+READ, WRITE, UPDATE, COMMUTE = 1, 2, 3, 7
 _BYTES, EXTENT_ALL, _TOKEN = 0, 1, 2
 _TILES_MOST = 64  # most tiles for one array; of more dimensions the bytes between them are touched, too
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
@@ -25,13 +25,14 @@ class Span:
     at the array in each launch. It keeps the array alive.
     """
 
-    __slots__ = ("ptr", "nbytes", "pieces", "whole", "extent", "owner", "gpu", "_packed")
+    __slots__ = ("ptr", "nbytes", "pieces", "whole", "extent", "owner", "gpu", "commutes", "_packed")
 
     def __init__(self, ptr: int, pieces: Iterable[tuple[int, int, int, int]], owner: Any = None, whole: bool = True,
                  extent: int = _BYTES) -> None:
         """``pieces``: address, bytes of a row, rows, bytes between the starts of rows. ``whole``: they hold nothing else."""
         self.ptr, self.owner, self.whole, self.extent = ptr, owner, whole, extent
         self.gpu: int | None = None  # gpu_of its array, if it was made of one
+        self.commutes = False        # made by inoutset
         self.pieces = tuple(pieces)
         self.nbytes = sum(row * rows for _, row, rows, _ in self.pieces)
         self._packed: list[bytes | None] = [None, None, None, None]
@@ -41,13 +42,18 @@ class Span:
         packed = self._packed[access]
         if packed is not None:
             return packed
+        at = access
+        if self.commutes:
+            if access != UPDATE:
+                raise ValueError("acs: what commutes (acs.inoutset) is given in updates, not in reads or writes")
+            access = COMMUTE
         if self.whole and len(self.pieces) == 1:
             packed = SEGMENT.pack(*self.pieces[0], access, self.extent, 0, 0)
         else:
             how = UPDATE if access == WRITE and not self.whole else access
             packed = b"".join(SEGMENT.pack(base, row, rows, pitch, how, self.extent, 0, 0)
                               for base, row, rows, pitch in self.pieces)
-        self._packed[access] = packed
+        self._packed[at] = packed
         return packed
 
     def __repr__(self) -> str:
@@ -70,7 +76,7 @@ def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
     made = Span.__new__(Span)  # what most launches make: without the general case, in half of the time
     made.ptr, made.nbytes, made.owner, made.whole, made.extent, made.gpu = ptr, nbytes, owner, True, _BYTES, None
     made.pieces = ((ptr, nbytes, 1, 0),) if nbytes else ()
-    made._packed = [None, None, None, None]
+    made.commutes, made._packed = False, [None, None, None, None]
     return made
 
 
@@ -264,6 +270,17 @@ def span(array: Any) -> Span:
     made = memory if isinstance(memory, Span) else bytes_at(*memory, array)
     if made is not array and made.gpu is None:
         made.gpu = gpu_of(array)
+    return made
+
+
+def inoutset(array: Any) -> Span:
+    """
+    The memory of an array, for ``updates`` of an op that changes it so that the order among such ops does not matter: by
+    atomic additions, for example. They run in any order and at the same time, ordered with all others (ACS_COMMUTE in acs.h).
+    """
+    of = span(array)
+    made = Span(of.ptr, of.pieces, array, of.whole, of.extent)
+    made.gpu, made.commutes = of.gpu, True
     return made
 
 

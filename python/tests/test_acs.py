@@ -69,6 +69,23 @@ class Results(unittest.TestCase):
                 del buffer, view
             self.assertLess(sum(watch() is not None for watch in watches), 8)
 
+    def test_ops_that_commute_run_at_the_same_time(self):
+        met, buffer = threading.Barrier(2), (ctypes.c_char * 64)()
+
+        @acs.host_body("pointer")
+        def meet(grid, address):
+            met.wait(60)  # BrokenBarrierError, unless the other op runs, too
+
+        kernel = acs.Kernel(host=meet, signature="pointer", name="meet")
+        with acs.Context(backend="host", workers=2, executors=2) as context:
+            for _ in range(2):
+                context.launch(kernel, 1, 1, (buffer,), updates=[acs.inoutset(buffer)])
+            context.sync()
+            self.assertFalse(met.broken)
+            with self.assertRaisesRegex(ValueError, "what commutes .acs.inoutset. is given in updates"):
+                context.launch(kernel, 1, 1, (buffer,), reads=[acs.inoutset(buffer)])
+            self.assertEqual(acs.inoutset(buffer).packed(3)[32], 7)
+
     def test_prepared_launches_are_queued_as_often_as_called(self):
         with acs.Context(backend="host", workers=2) as context:
             buffer, truth = Buffer(), [0] * CELLS

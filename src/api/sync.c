@@ -78,7 +78,7 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
         return acs_error_thread()->status;
     if (!acs_draft_begin(&draft, ACS_KIND_OBSERVE))
         return acs_error_thread()->status;
-    const acs_segment segment = ACS_BYTES_(access, ptr, bytes);
+    const acs_segment segment = ACS_BYTES_(access == ACS_COMMUTE ? ACS_UPDATE : access, ptr, bytes);
     acs_uses uses = {&segment, 1, NULL, NULL, 0};
     acs_status status = acs_draft_uses(&draft, &uses, NULL, 0, 0);
     if (status != ACS_OK) {

@@ -1,6 +1,7 @@
 /*
- * Lists of readers, and joins of many ops. Called by depend.c during an insertion. It decides how a set of ops is
- * remembered or depended on: one by one or through a join. It never decides which ops an op depends on.
+ * Lists of readers and commuters, and joins of many ops. Called by depend.c and collect.c during an insertion. It
+ * decides how a set of ops is remembered or depended on: one by one or through a join. It never decides which ops an op
+ * depends on.
  */
 #include "window/holders.h"
 
@@ -119,8 +120,8 @@ static uint32_t compact(acs_window *w, acs_ref *readers, uint32_t count)
     return kept;
 }
 
-/* Make a join of live readers. Ops that read one region often read others too, which then share the join. */
-static acs_ref join_readers(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
+/* Make a join of live readers or commuters. Ops that use one region often use others too, which then share the join. */
+static acs_ref join_refs(acs_window *w, acs_ref *readers, uint32_t count, acs_op seq)
 {
     bool shared = count <= TUNE_JOIN_SHARED_MOST;
     acs_entry *join = shared && is_shared(w, &w->readers, readers, count) ? shared_join(w, &w->readers) : NULL;
@@ -145,7 +146,7 @@ void acs_readers_fold(acs_window *w, acs_region *region, const acs_entry *entry)
 {
     if (!acs_join_fits(w, entry, region->reader_count + 1))
         return;
-    region->readers[0] = join_readers(w, region->readers, region->reader_count, entry->seq);
+    region->readers[0] = join_refs(w, region->readers, region->reader_count, entry->seq);
     region->reader_count = 1;
 }
 
@@ -157,7 +158,7 @@ static uint32_t make_room(acs_window *w, acs_ref *readers, uint32_t count, acs_o
 {
     uint32_t joined = count < TUNE_JOIN_EDGES ? count : TUNE_JOIN_EDGES;
     ACS_ASSERT(joined > 0);
-    acs_ref join = join_readers(w, readers, joined, seq);
+    acs_ref join = join_refs(w, readers, joined, seq);
     memmove(readers + 1, readers + joined, (count - joined) * sizeof *readers);
     readers[0] = join;
     return count - joined + 1;
@@ -198,4 +199,56 @@ void acs_readers_add_all(acs_window *w, const acs_entry *entry)
     ACS_ASSERT(used < TUNE_ALL_READERS);
     w->all_readers[used] = acs_ref_make(w, entry);
     w->all_reader_count = used + 1;
+}
+
+/* -------------------------------------------------------------------------------------------------------- commuters */
+
+enum { COMMUTERS_FIRST = 8 };
+
+bool acs_commuters_reserve(acs_window *w, acs_region *region, acs_op seq)
+{
+    acs_commuters *all = region->commuters;
+    if (!all)
+        return acs_region_more_commuters(w->regions, region, COMMUTERS_FIRST);
+    if (all->count < all->capacity)
+        return true;
+    all->count = compact(w, all->refs, all->count);
+    if (all->count <= all->capacity / 2)
+        return true; /* a fuller list would be compacted again too soon */
+    if (all->capacity < w->readers_most && acs_region_more_commuters(w->regions, region, 2 * all->capacity))
+        return true;
+    if (all->count == all->capacity)
+        all->count = make_room(w, all->refs, all->count, seq);
+    return true;
+}
+
+void acs_commuters_add(acs_window *w, acs_region *region, const acs_entry *entry)
+{
+    acs_commuters *all = region->commuters;
+    const acs_ref *last = all->count ? &all->refs[all->count - 1] : NULL;
+    if (last && last->entry == entry->index && acs_ref_live(w, *last))
+        return; /* it has several such segments here */
+    ACS_ASSERT(all->count < all->capacity);
+    all->refs[all->count++] = acs_ref_make(w, entry);
+    all->level = all->level > entry->level ? all->level : entry->level;
+}
+
+void acs_commuters_compact(acs_window *w, acs_commuters *commuters, const acs_entry *entry)
+{
+    uint32_t live = 0;
+    for (uint32_t i = 0; i < commuters->count; i++)
+        if (acs_ref_live(w, commuters->refs[i]))
+            commuters->refs[live++] = commuters->refs[i];
+    commuters->count = live;
+    if (!entry || live <= TUNE_JOIN_MANY || !acs_join_fits(w, entry, live + 1))
+        return;
+    commuters->refs[0] = join_refs(w, commuters->refs, live, entry->seq);
+    commuters->count = 1;
+}
+
+void acs_commuters_empty(acs_window *w, acs_commuters *commuters)
+{
+    for (uint32_t i = 0; i < commuters->count; i++)
+        acs_ref_drop(w, &commuters->refs[i]);
+    commuters->count = 0;
 }

@@ -1,6 +1,6 @@
 /*
  * Private to src/window/: the references by which a region remembers its writer and readers. They die when an op ends
- * (WIN-4). depend.c decides when they are made; holders.c keeps the lists of readers and makes joins.
+ * (WIN-4). depend.c decides when they are made; holders.c keeps the lists of readers and commuters, and makes joins.
  */
 #ifndef ACS_HOLDERS_H
 #define ACS_HOLDERS_H
@@ -45,6 +45,13 @@ static inline bool acs_depend_on(acs_window *w, acs_ref upstream, acs_entry *ent
 
 /* Add a reader. An op that reads a region through several segments is one reader. */
 void acs_readers_add(acs_window *w, acs_region *region, const acs_entry *entry);
+/* Make room for one more commuter of the region. False: no memory. */
+bool acs_commuters_reserve(acs_window *w, acs_region *region, acs_op seq);
+/* Add a commuter. There is room: acs_commuters_reserve. */
+void acs_commuters_add(acs_window *w, acs_region *region, const acs_entry *entry);
+/* Drop dead commuters. `entry`, being inserted: if many are left, replace them by a join, if acs_join_fits; NULL: do not. */
+void acs_commuters_compact(acs_window *w, acs_commuters *commuters, const acs_entry *entry);
+void acs_commuters_empty(acs_window *w, acs_commuters *commuters);
 /* Add a reader of all memory. */
 void acs_readers_add_all(acs_window *w, const acs_entry *entry);
 /* Drop dead readers, and older ones of a slot if a newer one in the same slot implies them. */

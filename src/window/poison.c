@@ -11,7 +11,12 @@
 static void poison_region(acs_window *w, acs_region *region, uint8_t access, acs_op failed_by)
 {
     ACS_ASSERT(failed_by != 0 && region->in_table);
-    w->poisoned += !region->poison_read && !region->poison_write;
+    w->poisoned += !acs_region_poisoned(region);
+    if (access == ACS_COMMUTE) {
+        if (!region->poison_commute)
+            region->poison_commute = failed_by;
+        return;
+    }
     if ((access & ACS_READ) && !region->poison_read)
         region->poison_read = failed_by;
     if ((access & ACS_WRITE) && !region->poison_write)
@@ -76,9 +81,13 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op failed_by)
     }
 }
 
-static acs_op region_cause(const acs_region *region, bool writes)
+static acs_op region_cause(const acs_region *region, uint8_t access)
 {
-    return region->poison_write ? region->poison_write : writes ? region->poison_read : 0;
+    if (region->poison_write)
+        return region->poison_write;
+    if (access != ACS_COMMUTE && region->poison_commute)
+        return region->poison_commute;
+    return access & ACS_WRITE ? region->poison_read : 0;
 }
 
 /* Why an op with this segment is to be skipped; 0: it is not. */
@@ -93,9 +102,9 @@ static acs_op segment_cause(acs_window *w, const acs_segment *segment)
     if (!region) /* no memory for the index: more ops are skipped than necessary */
         return w->poison_any_write ? w->poison_any_write : writes ? w->poison_any_read : 0;
     acs_op cause = w->poison_all_write ? w->poison_all_write : writes ? w->poison_all_read : 0;
-    cause = cause ? cause : region_cause(region, writes);
+    cause = cause ? cause : region_cause(region, segment->access);
     for (uint32_t i = 0; i < region->link_count && !cause; i++)
-        cause = region_cause(region->links[i].region, writes);
+        cause = region_cause(region->links[i].region, segment->access);
     return cause;
 }
 
@@ -111,7 +120,7 @@ acs_op acs_depend_cause(acs_window *w, const acs_record *op)
 static void forget_region(void *user, acs_region *region)
 {
     (void)user;
-    region->poison_read = region->poison_write = 0;
+    region->poison_read = region->poison_write = region->poison_commute = 0;
 }
 
 void acs_window_clear_poison(acs_window *w)
@@ -131,7 +140,7 @@ typedef struct forgetting {
 static void forget_overlapping(void *user, acs_region *region)
 {
     const forgetting *f = user;
-    if ((!region->poison_read && !region->poison_write) || !acs_shape_overlap(&f->block, &region->shape))
+    if (!acs_region_poisoned(region) || !acs_shape_overlap(&f->block, &region->shape))
         return;
     forget_region(NULL, region);
     ACS_ASSERT(f->window->poisoned > 0);

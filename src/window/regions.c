@@ -43,6 +43,7 @@ static void region_free(acs_region *region)
     free(region->links);
     if (region->readers != region->few)
         free(region->readers);
+    free(region->commuters);
 }
 
 void acs_regions_destroy(acs_regions *regions)
@@ -204,6 +205,26 @@ static bool links_reserve(acs_regions *t, acs_region *region, uint32_t count)
     return true;
 }
 
+static size_t commuters_bytes(const acs_commuters *commuters)
+{
+    return commuters ? sizeof *commuters + commuters->capacity * sizeof commuters->refs[0] : 0;
+}
+
+bool acs_region_more_commuters(acs_regions *regions, acs_region *region, uint32_t capacity)
+{
+    acs_commuters *was = region->commuters;
+    acs_commuters *grown = realloc(was, sizeof *grown + capacity * sizeof grown->refs[0]);
+    if (grown == NULL)
+        return false;
+    if (was == NULL)
+        *grown = (acs_commuters){0};
+    regions->link_bytes -= was ? commuters_bytes(grown) : 0;
+    grown->capacity = capacity;
+    regions->link_bytes += commuters_bytes(grown);
+    region->commuters = grown;
+    return true;
+}
+
 bool acs_region_more_readers(acs_regions *regions, acs_region *region)
 {
     size_t bytes = sizeof *region->readers << region->readers_bits;
@@ -318,6 +339,9 @@ static void evict(acs_regions *t, slot *s)
         region->readers = region->few;
         region->readers_bits = READERS_BITS;
     }
+    t->link_bytes -= commuters_bytes(region->commuters);
+    free(region->commuters);
+    region->commuters = NULL;
     index_remove(t, s);
     hash_remove(t, region);
     s->region.in_table = false;

@@ -32,6 +32,13 @@ typedef struct acs_shape {
 
 typedef struct acs_region acs_region;
 
+/* Ops that changed a region since its newest writer by ACS_COMMUTE: see depend.c. */
+typedef struct acs_commuters {
+    uint32_t count, capacity;
+    uint32_t level; /* longest dependency chain that ends in one of them */
+    acs_ref refs[];
+} acs_commuters;
+
 typedef struct acs_link {
     acs_region *region; /* region at the other end */
     uint32_t mirror;    /* index of the same link at the other end */
@@ -63,13 +70,20 @@ struct acs_region {
     acs_ref few[ACS_REGION_READERS];
     acs_ref cover;         /* join that stands for writers of parts, see collect_cover */
     uint64_t cover_stamp;
+    acs_commuters *commuters; /* NULL: there were none yet */
     uint32_t pins;         /* insertions under way that use the region */
     acs_op poison_read;    /* a failed op that read here, or for which a reader was skipped; 0: none */
-    acs_op poison_write;   /* the same of writers; a region with either is never idle */
+    acs_op poison_write;   /* the same of writers */
+    acs_op poison_commute; /* the same of commuters; a region with any of them is never idle */
     /* index state again */
     uint64_t hash;
     uint32_t next_free;    /* while the region is not in the table */
 };
+
+static inline bool acs_region_poisoned(const acs_region *region)
+{
+    return (region->poison_read | region->poison_write | region->poison_commute) != 0;
+}
 
 typedef struct acs_regions acs_regions;
 
@@ -96,9 +110,9 @@ static inline bool acs_segment_is_run(const acs_segment *s)
 }
 /* Whether two shapes share a byte, or are the same token. Exact for any pitches. */
 bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);
-/* Whether some segments touch common bytes with others, and one of them writes these. */
+/* Whether some segments touch common bytes with others, and one of them writes these, but not both by ACS_COMMUTE. */
 bool acs_segments_conflict(const acs_segment *a, uint32_t a_count, const acs_segment *b, uint32_t b_count);
-/* Whether two ops touch common bytes, and one of them writes these, by their segments alone. */
+/* The same of two ops, by their segments alone. */
 struct acs_record;
 bool acs_records_conflict(const struct acs_record *a, const struct acs_record *b);
 /* Whether a has every byte of b. May miss a cover between different pitches; never claims a false one. */
@@ -135,6 +149,8 @@ static inline bool acs_region_is_run(const acs_region *region, const acs_segment
 /* Find the region of a shape; NULL: none. Does not count as a use. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape);
 acs_region *acs_region_at(acs_regions *regions, uint32_t id);
+/* Make room for commuters: at least `capacity` in all. False: memory is exhausted; the region is as before. */
+bool acs_region_more_commuters(acs_regions *regions, acs_region *region, uint32_t capacity);
 /* Double the capacity of the readers. False: memory is exhausted; the region is as before. */
 bool acs_region_more_readers(acs_regions *regions, acs_region *region);
 /* Evict the idle neighbours of a region; for regions with many links. */

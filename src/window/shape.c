@@ -28,8 +28,8 @@ acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape)
 {
     const acs_segment *s = segment;
 
-    if (s->access < ACS_READ || s->access > ACS_UPDATE)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "segment at 0x%" PRIx64 ": access is %u, not 1 to 3", s->base, s->access);
+    if ((s->access < ACS_READ || s->access > ACS_UPDATE) && s->access != ACS_COMMUTE)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "segment at 0x%" PRIx64 ": access is %u, not 1 to 3 or 7", s->base, s->access);
     if (s->extent > ACS_EXTENT_TOKEN)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "segment at 0x%" PRIx64 ": extent is %u, not 0 to 2", s->base, s->extent);
     if (s->extent == ACS_EXTENT_ALL)
@@ -188,7 +188,7 @@ bool acs_shape_covers(const acs_shape *a, const acs_shape *b)
 
 static bool segments_conflict(const acs_segment *a, const acs_segment *b)
 {
-    if (!((a->access | b->access) & ACS_WRITE))
+    if (!((a->access | b->access) & ACS_WRITE) || (a->access == ACS_COMMUTE && b->access == ACS_COMMUTE))
         return false;
     /* bytes in one row each: the common case, of which a replay's shape tests many pairs */
     if (a->extent == ACS_EXTENT_BYTES && b->extent == ACS_EXTENT_BYTES && a->rows == 1 && b->rows == 1)

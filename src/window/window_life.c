@@ -16,7 +16,7 @@
 static bool region_idle(void *user, const acs_region *region)
 {
     const acs_window *w = user;
-    if (region->pins || region->poison_read || region->poison_write)
+    if (region->pins || acs_region_poisoned(region))
         return false;
     if (region->epoch < w->epoch)
         return true;
@@ -26,6 +26,9 @@ static bool region_idle(void *user, const acs_region *region)
         return false;
     for (uint32_t i = 0; i < region->reader_count; i++)
         if (acs_ref_live(w, region->readers[i]))
+            return false;
+    for (uint32_t i = 0; region->commuters && i < region->commuters->count; i++)
+        if (acs_ref_live(w, region->commuters->refs[i]))
             return false;
     return true;
 }

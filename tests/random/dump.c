@@ -10,7 +10,7 @@
 static void dump_span(const span *s)
 {
     static const char *const accesses[] = {"?", "in", "out", "inout"};
-    const char *access = accesses[s->access & 3];
+    const char *access = s->access == ACS_COMMUTE ? "inoutset" : accesses[s->access & 3];
     if (s->extent == ACS_EXTENT_ALL)
         fprintf(stderr, " %s(everything)", access);
     else if (s->extent == ACS_EXTENT_TOKEN)

@@ -213,10 +213,10 @@ static span pick_span(generator *g, domain *d, role who, uint8_t access)
 
 static uint8_t pick_access(generator *g)
 {
-    static const uint8_t accesses[] = {ACS_READ, ACS_READ, ACS_READ, ACS_WRITE, ACS_UPDATE};
+    static const uint8_t accesses[] = {ACS_READ, ACS_READ, ACS_READ, ACS_WRITE, ACS_UPDATE, ACS_COMMUTE};
     if (g->phase && dice_percent(&g->dice, 85))
         return g->reading ? ACS_READ : ACS_WRITE;
-    return accesses[dice_below(&g->dice, 5)];
+    return accesses[dice_below(&g->dice, 6)];
 }
 
 /* ------------------------------------------------------------------------------------------------------- footprints */
@@ -303,8 +303,12 @@ static void pick_work(generator *g, domain *d, step *s, role who, uint32_t most)
     if (n > TOLD && who == ROLE_KERNEL)
         who = ROLE_CALL;
     span *work = program_alloc(g->p, n * sizeof *work);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         work[i] = pick_span(g, d, who, pick_access(g));
+        /* a GPU's operations on memory of the host are not atomic with those of the CPU, and with copies */
+        if (g->p->config.gpu && g->p->arenas[work[i].arena].kind != ARENA_DEVICE && work[i].access == ACS_COMMUTE)
+            work[i].access = ACS_UPDATE;
+    }
     s->work = work;
     s->work_count = n;
     s->spin = dice_percent(&g->dice, 85) ? 0 : dice_below(&g->dice, 3000);

@@ -1,7 +1,7 @@
 /*
  * What every op of a random program computes, for CPU and GPU: it reads all its input bytes into a hash together with
  * its id and argument bytes, then writes every output byte from the hash and the byte's position (and the old byte where
- * the access is inout). So a result depends on the order of ops, not only on their set. Terms are summed over positions,
+ * the access is inout). To bytes that it commutes on it adds, atomically and without a look at them. So a result depends on the order of ops, not only on their set. Terms are summed over positions,
  * so that GPU lanes may share the reading; the sum is mixed again before it is used.
  */
 #ifndef RANDOM_MIX_H
@@ -16,7 +16,7 @@
 #endif
 
 enum { MIX_EXTRAS = 23, MIX_PIECES = 40 };
-enum { MIX_READ = 1, MIX_WRITE = 2, MIX_UPDATE = 3 }; /* as acs_access */
+enum { MIX_READ = 1, MIX_WRITE = 2, MIX_UPDATE = 3, MIX_COMMUTE = 7 }; /* as acs_access */
 
 /* Bytes that the op really touches: rows of a tile, contiguous where rows is 1. */
 typedef struct mix_piece {
@@ -107,7 +107,7 @@ MIX_FN uint64_t mix_gather(const mix_head *head, const mix_piece *pieces, const 
         for (uint32_t k = lane; k < head->extra_bytes[j]; k += lanes)
             sum += mix_term(mix_position(1000 + j, 0, k), extras[j][k]);
     for (uint32_t p = 0; p < head->pieces; p++) {
-        if (!(pieces[p].access & MIX_READ))
+        if (!(pieces[p].access & MIX_READ) || pieces[p].access == MIX_COMMUTE)
             continue;
         for (uint32_t r = 0; r < pieces[p].rows; r++) {
             const unsigned char *row = (const unsigned char *)(uintptr_t)(pieces[p].base + (uint64_t)r * pieces[p].pitch);
@@ -128,12 +128,33 @@ MIX_FN uint64_t mix_finish(const mix_head *head, uint64_t sum)
     return h ^ (waste == 0x1234567u); /* keeps the loop from being removed */
 }
 
+/* Add to a byte, without a carry into others. */
+MIX_FN void mix_add(unsigned char *to, uint8_t by)
+{
+#ifdef __CUDA_ARCH__
+    unsigned *word = (unsigned *)((uintptr_t)to & ~(uintptr_t)3);
+    const unsigned shift = 8 * (unsigned)((uintptr_t)to & 3);
+    unsigned was = *(volatile unsigned *)word, seen;
+    do {
+        seen = was;
+        const unsigned sum = ((seen >> shift) + by) & 255u;
+        was = atomicCAS(word, seen, (seen & ~(255u << shift)) | sum << shift);
+    } while (was != seen);
+#else
+    __atomic_fetch_add(to, by, __ATOMIC_RELAXED);
+#endif
+}
+
 /* Write one row. Rows of one piece may overlap, so GPU lanes meet between rows. */
 MIX_FN void mix_row(const mix_piece *piece, uint32_t p, uint32_t r, uint64_t hash, uint32_t lane, uint32_t lanes)
 {
     unsigned char *row = (unsigned char *)(uintptr_t)(piece->base + (uint64_t)r * piece->pitch);
     for (uint32_t c = lane; c < piece->row_bytes; c += lanes) {
         uint8_t old = piece->access == MIX_UPDATE ? row[c] : 0;
+        if (piece->access == MIX_COMMUTE) {
+            mix_add(&row[c], (uint8_t)(mix_term(hash ^ mix_position(p, r, c), 0) >> 17));
+            continue;
+        }
         row[c] = (uint8_t)(mix_term(hash ^ mix_position(p, r, c), old) >> 17);
     }
 }

@@ -66,7 +66,8 @@ static bool footprint_writes_into(const footprint *a, const footprint *b)
     for (size_t i = 0; i < footprint_size(a); i++) {
         const acs_segment *s = footprint_at(a, i);
         for (size_t j = 0; (s->access & ACS_WRITE) && j < footprint_size(b); j++)
-            if (segment_overlap(s, footprint_at(b, j)))
+            if (!(s->access == ACS_COMMUTE && footprint_at(b, j)->access == ACS_COMMUTE) &&
+                segment_overlap(s, footprint_at(b, j)))
                 return true;
     }
     return false;

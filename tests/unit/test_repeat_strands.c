@@ -89,6 +89,41 @@ static void what_is_only_read_joins_no_strands(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+static void count_body(const acs_grid *grid, void *const *args)
+{
+    (void)grid;
+    (void)__atomic_fetch_add(*(uint64_t **)args[0], **(uint64_t **)args[1] ^ *(uint64_t *)args[2], __ATOMIC_RELAXED);
+}
+
+static acs_op launch_count(acs_context *context, uint32_t at, uint32_t from_at, uint64_t number)
+{
+    static const acs_kernel count = ACS_KERNEL_HOST_INIT("count", count_body);
+    uint64_t *to = &g_cells[at], *from = &g_cells[from_at];
+    g_truth[at] += g_truth[from_at] ^ number;
+    return ACS_LAUNCH_ON(context, &count, 1, 1, 0, ACS_ARGS(to, from, number),
+                         ACS_USES(ACS_INOUTSET(to, sizeof *to), ACS_IN(from, sizeof *from)));
+}
+
+/* Ops of a pass commute on cells that others read, so an op that commutes there beside the pass has an order with it. */
+static void a_strand_does_not_commute_as_a_whole(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 6; p++) {
+        const acs_statistics before = stats(context);
+        for (uint32_t i = COLUMNS; i < ROWS * COLUMNS; i++)
+            assert_true(launch_count(context, i, i - COLUMNS, p) > 0);
+        if (p > 3)
+            for (uint32_t i = 0; i < ROWS * COLUMNS; i += 3)
+                assert_true(launch_count(context, i, (i + 7) % (ROWS * COLUMNS), i) > 0);
+        assert_right(context);
+        assert_true(p < 2 || stats(context).replays > before.replays);
+    }
+    const acs_repeat *repeat = context->repeats->table;
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        for (uint32_t i = 0; i < repeat->strands[s].view_count; i++)
+            assert_in_range(repeat->strands[s].view[i].access, ACS_READ, ACS_UPDATE);
+}
+
 /* An op beside a pass keeps its place, whichever cell of a column it touches. */
 static void every_cell_of_a_column_keeps_its_order(void **state)
 {
@@ -287,6 +322,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(columns_share_strands, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(strands_without_order_are_one, open_one, close_quietly),
         cmocka_unit_test(what_is_only_read_joins_no_strands),
+        cmocka_unit_test_setup_teardown(a_strand_does_not_commute_as_a_whole, open_one, close_quietly),
         cmocka_unit_test(every_cell_of_a_column_keeps_its_order),
         cmocka_unit_test(strands_may_lie_between_rows),
         cmocka_unit_test(longer_passes_take_shared_strands_apart),
