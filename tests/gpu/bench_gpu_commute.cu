@@ -41,11 +41,12 @@ static void by_acs(scene &s, way how, uint32_t delay_ns)
     const size_t bytes = WORDS * 4;
     for (uint32_t step = 0; step < STEPS; step++) {
         for (uint32_t b = 0; b < BODIES; b++) {
-            const acs_segment force = how == INOUT ? ACS_INOUT(s.force.data, bytes) : ACS_INOUTSET(s.force.data, bytes);
-            if (how == UNORDERED)
-                (void)ACS_LAUNCH_ON(s.context, add_forces, CTAS, 256, 0, ACS_ARGS(s.force.data, b, delay_ns), acs_uses{});
-            else
-                (void)ACS_LAUNCH_ON(s.context, add_forces, CTAS, 256, 0, ACS_ARGS(s.force.data, b, delay_ns), ACS_USES(force));
+            const acs_segment force = acs_make_segment(ACS_EXTENT_BYTES, how == INOUT ? ACS_UPDATE : ACS_COMMUTE,
+                                                       (uintptr_t)s.force.data, bytes, 1, 0);
+            acs_uses uses{};
+            uses.segments = &force;
+            uses.count = how != UNORDERED;
+            (void)ACS_LAUNCH_ON(s.context, add_forces, CTAS, 256, 0, ACS_ARGS(s.force.data, b, delay_ns), uses);
         }
         (void)ACS_LAUNCH_ON(s.context, move, CTAS, 256, 0, ACS_ARGS(s.x.data, s.force.data),
                             ACS_USES(ACS_INOUT(s.x.data, bytes), ACS_INOUT(s.force.data, bytes)));

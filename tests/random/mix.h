@@ -1,8 +1,9 @@
 /*
  * What every op of a random program computes, for CPU and GPU: it reads all its input bytes into a hash together with
  * its id and argument bytes, then writes every output byte from the hash and the byte's position (and the old byte where
- * the access is inout). To bytes that it commutes on it adds, atomically and without a look at them. So a result depends on the order of ops, not only on their set. Terms are summed over positions,
- * so that GPU lanes may share the reading; the sum is mixed again before it is used.
+ * the access is inout). To bytes that it commutes on it adds, atomically and without a look at them. So a result
+ * depends on the order of ops, not only on their set. Terms are summed over positions, so that GPU lanes may share the
+ * reading; the sum is mixed again before it is used.
  */
 #ifndef RANDOM_MIX_H
 #define RANDOM_MIX_H

@@ -28,7 +28,8 @@ static void they_are_ordered_with_all_others_but_not_among_themselves(void **sta
 {
     (void)state;
     const acs_segment sum = ACS_INOUTSET(AT(0), 64), part = ACS_INOUTSET(AT(32), 64);
-    const acs_segment tile = ACS_TILE_INOUTSET(AT(0), 8, 4, 16), token = acs_make_segment(ACS_EXTENT_TOKEN, ACS_COMMUTE, 7, 0, 0, 0);
+    const acs_segment tile = ACS_TILE_INOUTSET(AT(0), 8, 4, 16);
+    const acs_segment token = acs_make_segment(ACS_EXTENT_TOKEN, ACS_COMMUTE, 7, 0, 0, 0);
     assert_int_equal(edges_between(sum, sum), 0);
     assert_int_equal(edges_between(sum, part), 0);
     assert_int_equal(edges_between(tile, sum), 0);
