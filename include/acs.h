@@ -744,8 +744,8 @@ acs_status acs_query(acs_context *context, acs_op op);
 
 /**
  * Wait for the ops queued so far that conflict with an access of yours to a range; other ops go on.
- * @param access  The access that you are about to make: ACS_READ waits for writers, ACS_WRITE and ACS_UPDATE for
- *                readers too.
+ * @param access  The access that you are about to make: ACS_READ waits for writers and ops that commute, ACS_WRITE,
+ *                ACS_UPDATE and ACS_COMMUTE for readers too.
  * @return ACS_OK; ACS_ERR_SKIPPED if one of these ops failed or was skipped (a writer; for a write of yours also a
  *         reader, which may still want the old bytes); ACS_ERR_DEVICE: nothing was waited for, and a host function or
  *         library call may still use the range until acs_sync returns.
