@@ -1,8 +1,9 @@
 /*
  * Force accumulation: in each step 128 kernels add to one array of forces by atomics, and one uses and clears it. The
- * kernels name the array as ACS_INOUT, as ACS_INOUTSET, or not at all ("unordered": nothing orders them, so its result may
- * be wrong); beside them the same kernels in one stream, and on eight streams joined by events. Ways take turns. Prints us
- * per kernel, medians, and whether the result is that of serial execution, bit for bit; exits with 1 if one is not.
+ * kernels name the array as ACS_INOUT, as ACS_INOUTSET, as ACS_IN ("as readers": not ordered within a step, and ordered
+ * with the one that clears, which is the bound), or not at all ("no footprint": its result may be wrong); beside them the
+ * same kernels in one stream, and on eight streams joined by events. Ways take turns. Prints us per kernel, medians, and
+ * whether the result is that of serial execution, bit for bit; exits with 1 if one is not.
  */
 #include "kernels.cuh"
 
@@ -26,8 +27,9 @@ static __global__ void move(uint32_t *x, uint32_t *force)
     }
 }
 
-enum way { STREAM, STREAMS_8, INOUT, INOUTSET, UNORDERED, WAYS };
-static const char *const g_names[WAYS] = {"one stream", "eight streams", "ACS_INOUT", "ACS_INOUTSET", "unordered"};
+enum way { STREAM, STREAMS_8, INOUT, INOUTSET, READERS, UNORDERED, WAYS };
+static const char *const g_names[WAYS] = {"one stream", "eight streams", "ACS_INOUT", "ACS_INOUTSET", "as readers",
+                                    "no footprint"};
 
 struct scene {
     device_buffer<uint32_t> x{WORDS}, force{WORDS};
@@ -41,8 +43,8 @@ static void by_acs(scene &s, way how, uint32_t delay_ns)
     const size_t bytes = WORDS * 4;
     for (uint32_t step = 0; step < STEPS; step++) {
         for (uint32_t b = 0; b < BODIES; b++) {
-            const acs_segment force = acs_make_segment(ACS_EXTENT_BYTES, how == INOUT ? ACS_UPDATE : ACS_COMMUTE,
-                                                       (uintptr_t)s.force.data, bytes, 1, 0);
+            const acs_access access = how == INOUT ? ACS_UPDATE : how == READERS ? ACS_READ : ACS_COMMUTE;
+            const acs_segment force = acs_make_segment(ACS_EXTENT_BYTES, access, (uintptr_t)s.force.data, bytes, 1, 0);
             acs_uses uses{};
             uses.segments = &force;
             uses.count = how != UNORDERED;
@@ -105,7 +107,7 @@ int main()
         printf("%9u us", delay_ns / 1000);
     printf("   result\n");
     std::vector<double> times[WAYS][4];
-    bool right[WAYS] = {true, true, true, true, true};
+    bool right[WAYS] = {true, true, true, true, true, true};
     for (int round = 0; round < ROUNDS; round++)
         for (int d = 0; d < 4; d++) {
             static const uint32_t delays[] = {0, 2000, 5000, 20000};
