@@ -115,6 +115,7 @@ class Reach:
             return
         if not isinstance(failure, _errors.ArgumentError):
             raise failure
+        array = array[0] if isinstance(array, tuple) else array  # of a span: with what its library lent
         where = "in pageable memory of the CPU" if gpu == CPU else f"on GPU {gpu}" if gpu != SOME_GPU else "elsewhere"
         raise _errors.ArgumentError(f"acs: an argument of type {type(array).__name__} is {where}, which kernels of the context do "
                                     "not reach", _layout.ACS_ERR_ARGUMENT)

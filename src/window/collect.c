@@ -8,7 +8,6 @@
 
 /* ------------------------------------------------------------------------------------------------------------- pins */
 
-
 void acs_op_regions_pin(acs_op_regions *found)
 {
     if (found->pinned)
@@ -22,10 +21,8 @@ void acs_op_regions_pin(acs_op_regions *found)
     found->pinned = true;
 }
 
-void acs_op_regions_unpin(acs_op_regions *found)
+void acs_op_regions_drop_pins(acs_op_regions *found)
 {
-    if (ACS_LIKELY(!found->pinned))
-        return;
     for (uint32_t i = 0; i < found->read_count; i++)
         found->reads[i]->pins--;
     for (uint32_t i = 0; i < found->write_count; i++)
@@ -70,8 +67,6 @@ static bool collect_commuters(acs_window *w, acs_entry *entry, acs_region *regio
 {
     acs_commuters *all = region->commuters;
     bool any = false;
-    if (!all->count)
-        return false;
     raise_level(entry, all->level);
     acs_commuters_compact(w, all, stay ? entry : NULL);
     for (uint32_t i = 0; i < all->count; i++)
@@ -88,7 +83,7 @@ static inline void collect_writer(acs_window *w, acs_entry *entry, acs_region *r
         note_poison(entry, region->poison_commute);
     }
     raise_level(entry, region->level_write);
-    if (ACS_UNLIKELY(region->commuters != NULL) && collect_commuters(w, entry, region, true))
+    if (ACS_UNLIKELY(region->commuted) && collect_commuters(w, entry, region, true))
         return;
     acs_depend_on(w, region->writer, entry);
 }
@@ -129,7 +124,7 @@ static inline void collect_all_of(acs_window *w, acs_entry *entry, acs_region *r
     raise_level(entry, region->level_write);
     raise_level(entry, region->level_read);
     bool any = collect_readers(w, entry, region, stay);
-    if (ACS_UNLIKELY(region->commuters != NULL))
+    if (ACS_UNLIKELY(region->commuted))
         any |= collect_commuters(w, entry, region, stay);
     if (!any)
         acs_depend_on(w, region->writer, entry);
@@ -217,7 +212,7 @@ static bool list_writers(acs_window *w, acs_entry *entry, const acs_op_regions *
         acs_region *region = found->reads[i];
         region_refresh(w, region);
         raise_level(entry, region->level_write);
-        if (ACS_UNLIKELY(region->commuters && region->commuters->count))
+        if (ACS_UNLIKELY(region->commuted))
             return false;
         const acs_ref *last = *count ? &writers[*count - 1] : NULL;
         if (!acs_ref_live(w, region->writer) || (last && last->entry == region->writer.entry))
@@ -258,11 +253,9 @@ static void drop_idle_links(acs_window *w, acs_op_regions *found, acs_region *re
 /* Whether some neighbour has commuters, of which a cover knows nothing. */
 static bool parts_commute(const acs_region *region)
 {
-    for (uint32_t i = 0; i < region->link_count; i++) {
-        const acs_commuters *commuters = region->links[i].region->commuters;
-        if (commuters && commuters->count)
+    for (uint32_t i = 0; i < region->link_count; i++)
+        if (region->links[i].region->commuted)
             return true;
-    }
     return false;
 }
 

@@ -29,8 +29,8 @@ static inline void acs_region_empty(acs_window *w, acs_region *region)
         acs_ref_drop(w, &region->cover);
     for (uint32_t i = 0; i < region->reader_count; i++)
         acs_ref_drop(w, &region->readers[i]);
-    if (ACS_UNLIKELY(region->commuters != NULL))
-        acs_commuters_empty(w, region->commuters);
+    if (ACS_UNLIKELY(region->commuted))
+        acs_commuters_empty(w, region);
     region->reader_count = 0;
     region->covered = 0;
 }
@@ -40,7 +40,12 @@ static inline void acs_region_empty(acs_window *w, acs_region *region)
  * or idle neighbours are dropped.
  */
 void acs_op_regions_pin(acs_op_regions *found);
-void acs_op_regions_unpin(acs_op_regions *found);
+void acs_op_regions_drop_pins(acs_op_regions *found);
+static inline void acs_op_regions_unpin(acs_op_regions *found)
+{
+    if (ACS_UNLIKELY(found->pinned))
+        acs_op_regions_drop_pins(found);
+}
 
 /* Make `entry` depend on upstream ops: through its regions, on those that touched all memory, and on all ops. */
 void acs_collect_regions(acs_window *w, acs_entry *entry, acs_op_regions *found);

@@ -230,6 +230,7 @@ void acs_commuters_add(acs_window *w, acs_region *region, const acs_entry *entry
         return; /* it has several such segments here */
     ACS_ASSERT(all->count < all->capacity);
     all->refs[all->count++] = acs_ref_make(w, entry);
+    region->commuted = 1;
     all->level = all->level > entry->level ? all->level : entry->level;
 }
 
@@ -246,9 +247,11 @@ void acs_commuters_compact(acs_window *w, acs_commuters *commuters, const acs_en
     commuters->count = 1;
 }
 
-void acs_commuters_empty(acs_window *w, acs_commuters *commuters)
+void acs_commuters_empty(acs_window *w, acs_region *region)
 {
-    for (uint32_t i = 0; i < commuters->count; i++)
-        acs_ref_drop(w, &commuters->refs[i]);
-    commuters->count = 0;
+    acs_commuters *all = region->commuters;
+    for (uint32_t i = 0; i < all->count; i++)
+        acs_ref_drop(w, &all->refs[i]);
+    all->count = 0;
+    region->commuted = 0;
 }

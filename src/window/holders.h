@@ -51,7 +51,7 @@ bool acs_commuters_reserve(acs_window *w, acs_region *region, acs_op seq);
 void acs_commuters_add(acs_window *w, acs_region *region, const acs_entry *entry);
 /* Drop dead commuters. `entry`, being inserted: if many are left, replace them by a join, if acs_join_fits; NULL: do not. */
 void acs_commuters_compact(acs_window *w, acs_commuters *commuters, const acs_entry *entry);
-void acs_commuters_empty(acs_window *w, acs_commuters *commuters);
+void acs_commuters_empty(acs_window *w, acs_region *region);
 /* Add a reader of all memory. */
 void acs_readers_add_all(acs_window *w, const acs_entry *entry);
 /* Drop dead readers, and older ones of a slot if a newer one in the same slot implies them. */

@@ -66,6 +66,7 @@ struct acs_region {
     uint32_t reader_count;
     uint8_t readers_bits;  /* log2 of the capacity of `readers` */
     uint8_t covered;       /* `cover` is set */
+    uint8_t commuted;      /* `commuters` may have some; here, as they are in a line that few insertions need */
     acs_ref *readers;      /* since the newest writer; `few`, or an allocated array */
     acs_ref few[ACS_REGION_READERS];
     acs_ref cover;         /* join that stands for writers of parts, see collect_cover */
