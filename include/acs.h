@@ -258,7 +258,8 @@ typedef enum acs_access {
      * section 2.19.11). The kernel's accesses must be atomic, since others run beside it. Results are those of serial
      * execution bit for bit where the operation is associative and commutative to the bit: integers, minimum and
      * maximum. Sums of floating-point numbers differ in rounding from run to run. If such an op fails, later ops that
-     * touch the bytes in other ways are skipped. Those that commute with it run.
+     * touch the bytes in other ways are skipped. Those that commute with it run, unless an op between them was skipped.
+     * Tokens commute too. With ACS_EXTENT_ALL it counts as ACS_UPDATE.
      */
     ACS_COMMUTE = 7
 } acs_access;

@@ -188,7 +188,8 @@ bool acs_shape_covers(const acs_shape *a, const acs_shape *b)
 
 static bool segments_conflict(const acs_segment *a, const acs_segment *b)
 {
-    if (!((a->access | b->access) & ACS_WRITE) || (a->access == ACS_COMMUTE && b->access == ACS_COMMUTE))
+    const bool all = a->extent == ACS_EXTENT_ALL || b->extent == ACS_EXTENT_ALL; /* which never commutes */
+    if (!((a->access | b->access) & ACS_WRITE) || (!all && a->access == ACS_COMMUTE && b->access == ACS_COMMUTE))
         return false;
     /* bytes in one row each: the common case, of which a replay's shape tests many pairs */
     if (a->extent == ACS_EXTENT_BYTES && b->extent == ACS_EXTENT_BYTES && a->rows == 1 && b->rows == 1)

@@ -46,6 +46,21 @@ static void they_are_ordered_with_all_others_but_not_among_themselves(void **sta
     assert_int_equal(edges_between(sum, ACS_IN(AT(64), 64)), 0);
 }
 
+/* In the window, and where ops are compared by themselves, as in replays. */
+static void all_memory_never_commutes(void **state)
+{
+    (void)state;
+    const acs_segment sum = ACS_INOUTSET(AT(0), 64);
+    const acs_segment all = acs_make_segment(ACS_EXTENT_ALL, ACS_COMMUTE, 0, 0, 0, 0);
+    assert_int_equal(edges_between(sum, all), 1);
+    assert_int_equal(edges_between(all, sum), 1);
+    assert_int_equal(edges_between(all, all), 1);
+    assert_true(acs_segments_conflict(&sum, 1, &all, 1));
+    assert_true(acs_segments_conflict(&all, 1, &sum, 1));
+    assert_true(acs_segments_conflict(&all, 1, &all, 1));
+    assert_false(acs_segments_conflict(&sum, 1, &sum, 1));
+}
+
 /* What an op does to the same bytes besides orders it with the others. */
 static void an_op_that_also_reads_the_bytes_is_ordered(void **state)
 {
@@ -216,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_are_ordered_with_all_others_but_not_among_themselves),
+        cmocka_unit_test(all_memory_never_commutes),
         cmocka_unit_test(an_op_that_also_reads_the_bytes_is_ordered),
         cmocka_unit_test(rounds_of_readers_and_commuters_follow_each_other),
         cmocka_unit_test(many_make_linear_edges),
