@@ -329,9 +329,4 @@ def on_gpu(array: Any) -> bool:
     is_cuda = getattr(array, "is_cuda", None)  # of PyTorch, where __dlpack_device__ takes long
     if isinstance(is_cuda, bool):
         return is_cuda
-    if hasattr(array, "__array_interface__"):
-        return False
-    device = getattr(array, "__dlpack_device__", None)
-    if device is not None:
-        return device()[0] == _DLPACK_CUDA
-    return getattr(array, "__cuda_array_interface__", None) is not None
+    return _gpu_by_protocol(array) not in (CPU, None)

@@ -74,7 +74,10 @@ static bool grow(acs_strand *strand, uint32_t more)
 static void append(acs_strand *strand, const acs_record *op)
 {
     memcpy(strand->segments + strand->segment_count, op->segments, op->segment_count * sizeof *op->segments);
-    /* As views do: replays of two strands that commute would wait for each other (RPT-5). */
+    /*
+     * Strands do not commute, nor do the views that are made of this: other ops of a strand may read what its commuters
+     * change, and the window orders replays as wholes (RPT-5).
+     */
     for (uint32_t i = 0; i < op->segment_count; i++)
         strand->segments[strand->segment_count + i].access &= ACS_UPDATE;
     strand->segment_count += op->segment_count;

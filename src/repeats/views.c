@@ -98,7 +98,6 @@ static uint32_t view_add(acs_strand *strand, const acs_segment *s)
         return NO_RANGE;
     }
     strand->view[strand->view_count] = *s;
-    strand->view[strand->view_count].access &= ACS_UPDATE; /* other ops of the strand may read what commuters change */
     return strand->view_count++;
 }
 
@@ -206,7 +205,7 @@ static bool is_next_row(const acs_segment *tile, const acs_segment *s)
 static void add_row(acs_segment *tile, const acs_segment *s)
 {
     tile->pitch_bytes = (s->base - tile->base) / tile->rows++;
-    tile->access |= s->access & ACS_UPDATE;
+    tile->access |= s->access;
 }
 
 /* The tiles of a strand, so far. Those that are only read are apart from the others. */
@@ -223,7 +222,7 @@ static bool add_to_tiles(tiles *t, const acs_segment *s, uint32_t apart)
     const bool written = is_written(s);
     acs_segment *latest = t->latest;
     if (latest && s->base == latest->base + (latest->rows - 1) * latest->pitch_bytes && s->row_bytes == latest->row_bytes) {
-        latest->access |= s->access & ACS_UPDATE;
+        latest->access |= s->access;
         return true;
     }
     const uint32_t number = t->seen[written]++;
@@ -241,7 +240,6 @@ static bool add_to_tiles(tiles *t, const acs_segment *s, uint32_t apart)
     t->born[t->count] = number;
     t->tile[t->count] = *s;
     t->tile[t->count].pitch_bytes = 0;
-    t->tile[t->count].access &= ACS_UPDATE;
     t->latest = &t->tile[t->count++];
     return true;
 }

@@ -1,6 +1,7 @@
 /*
  * The ops of the window that a new op must wait for, found through the regions that its segments name (see depend.c).
- * Called by depend.c during an insertion; it changes no region's writer, readers or commuters, but for covered ones.
+ * Called by depend.c during an insertion, before the op is registered. It empties regions that a write covers, and
+ * shortens lists of readers and commuters.
  */
 #include "window/collect.h"
 

@@ -158,10 +158,7 @@ static void find_regions(acs_window *w, const acs_record *op, acs_op_regions *fo
     found->linked = links != 0;
 }
 
-/*
- * All segments collect before any registers, so that an op does not depend on itself. Reads register first: a write of
- * the same region then leaves the op as the writer.
- */
+/* Reads register first, then commuters: a write of the same region then leaves the op as the writer. */
 static void insert_regions(acs_window *w, acs_entry *entry, acs_op_regions *found)
 {
     acs_collect_regions(w, entry, found);

@@ -236,14 +236,12 @@ void acs_commuters_add(acs_window *w, acs_region *region, const acs_entry *entry
 
 void acs_commuters_compact(acs_window *w, acs_commuters *commuters, const acs_entry *entry)
 {
-    uint32_t live = 0;
-    for (uint32_t i = 0; i < commuters->count; i++)
-        if (acs_ref_live(w, commuters->refs[i]))
-            commuters->refs[live++] = commuters->refs[i];
-    commuters->count = live;
-    if (!entry || live <= TUNE_JOIN_MANY || !acs_join_fits(w, entry, live + 1))
+    if (commuters->count <= TUNE_JOIN_MANY)
         return;
-    commuters->refs[0] = join_refs(w, commuters->refs, live, entry->seq);
+    commuters->count = compact(w, commuters->refs, commuters->count);
+    if (!entry || commuters->count <= TUNE_JOIN_MANY || !acs_join_fits(w, entry, commuters->count + 1))
+        return;
+    commuters->refs[0] = join_refs(w, commuters->refs, commuters->count, entry->seq);
     commuters->count = 1;
 }
 

@@ -49,7 +49,10 @@ void acs_readers_add(acs_window *w, acs_region *region, const acs_entry *entry);
 bool acs_commuters_reserve(acs_window *w, acs_region *region, acs_op seq);
 /* Add a commuter. There is room: acs_commuters_reserve. */
 void acs_commuters_add(acs_window *w, acs_region *region, const acs_entry *entry);
-/* Drop dead commuters. `entry`, being inserted: if many are left, replace them by a join, if acs_join_fits; NULL: do not. */
+/*
+ * If there are many, drop those that acs_readers_compact would drop. `entry`, being inserted: if many are left, replace
+ * them by a join, if acs_join_fits; NULL: do not.
+ */
 void acs_commuters_compact(acs_window *w, acs_commuters *commuters, const acs_entry *entry);
 void acs_commuters_empty(acs_window *w, acs_region *region);
 /* Add a reader of all memory. */

@@ -23,7 +23,7 @@ static inline mix_piece random_piece(uint32_t buffer_bytes)
     uint32_t rows = 1 + below(3), bytes = 8 * (1 + below(4)), pitch = bytes + 8 * below(5);
     uint32_t span = (rows - 1) * pitch + bytes;
     mix_piece piece = {.base = 8 * below((buffer_bytes - span) / 8 + 1), .row_bytes = bytes, .rows = rows, .pitch = pitch,
-                       .access = 1 + below(3)};
+                       .access = below(5) ? 1 + below(3) : ACS_COMMUTE};
     return piece;
 }
 
