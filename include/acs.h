@@ -458,6 +458,44 @@ static inline acs_attributes acs_make_on(int64_t device)
  */
 #define ACS_ON(device) acs_make_on(device)
 
+/**
+ * Where a launch's number of blocks lies in device memory. It is read there just before the launch runs: the program
+ * need not know it. acs_launch_params.grid is then the maximum.
+ *
+ * If a number of blocks is 0 the launch does not run. If it is larger than the maximum the launch does not run either,
+ * and the context keeps ACS_ERR_ARGUMENT for acs_context_error and the next wait: the text has both. Ops behind it run.
+ *
+ * The word read is part of the footprint (in), and need not be named. What the launch names as **out** counts as
+ * inout, since it may not be written. docs/decided.md has examples, and the costs.
+ */
+typedef struct acs_grid_from {
+    /** Device address, a multiple of 4. NULL: the grid is that of the launch. */
+    const void *word;
+    /**
+     * 0: three uint32_t (an acs_dim3) are read, the numbers of blocks. Else one uint32_t, a number of items: the grid has
+     * as many blocks in x as these need with `items` in each, and the maximum's y and z.
+     */
+    uint32_t items;
+} acs_grid_from;
+
+/** A grid for ACS_LAUNCH that is read on the GPU, as ACS_GRID_AT and ACS_GRID_FOR make it. */
+typedef struct acs_read_grid {
+    acs_dim3 most;
+    acs_grid_from from;
+} acs_read_grid;
+static inline acs_read_grid acs_make_read_grid(const void *word, uint32_t items, acs_dim3 most)
+{
+    acs_read_grid g;
+    g.most = most;
+    g.from.word = word;
+    g.from.items = items;
+    return g;
+}
+/** As the grid of ACS_LAUNCH: the acs_dim3 at this device address, at most `most` (an integer or an acs_dim3). */
+#define ACS_GRID_AT(address, most) acs_make_read_grid((address), 0, ACS_DIM3_(most))
+/** As the grid of ACS_LAUNCH: blocks for the number of items (uint32_t) at this device address, `items` per block. */
+#define ACS_GRID_FOR(count, items, most) acs_make_read_grid((count), (items), ACS_DIM3_(most))
+
 typedef struct acs_launch_params {
     size_t size; /**< sizeof(acs_launch_params) */
     const acs_kernel *kernel;
@@ -468,6 +506,7 @@ typedef struct acs_launch_params {
     acs_attributes attributes;
     const acs_site *site; /**< static storage; NULL: unknown */
     uint32_t no_wait;     /**< nonzero: a full FIFO gives ACS_ERR_FULL instead of waiting */
+    acs_grid_from grid_from; /**< all zero: none */
 } acs_launch_params;
 
 /**
@@ -578,6 +617,84 @@ typedef struct acs_call_params {
  * @return as acs_launch.
  */
 acs_op acs_call(acs_context *context, const acs_call_params *call);
+
+/* -------------------------------------------------------------------------------------------------------- decisions */
+
+/**
+ * Begin a section: the calling thread's ops on this context, up to acs_end_if, run only if a word in device memory is
+ * not zero. The word is read on the GPU when the section's first op may run: acs_if itself reads nothing and does not
+ * wait. An op inside may change the word; the section is decided once.
+ *
+ *     acs_if(context, converged);                  // as: if (*converged) a(); else b();
+ *     ACS_LAUNCH_ON(context, a, ...);
+ *     acs_else(context);
+ *     ACS_LAUNCH_ON(context, b, ...);
+ *     acs_end_if(context);
+ *
+ * Sections may be nested, up to 32 deep. All ops of a section read the word (in); what they name as **out** counts as
+ * inout. An op that does not run is no failure: ops behind it run, and acs_statistics.not_run counts it. acs_wait on it
+ * returns ACS_OK.
+ *
+ * Kernels, and copies and fills that become kernels, are switched on the GPU. Host functions, library calls and other
+ * copies are decided by the thread that issues them, which waits for the ops that they depend on. acs_malloc, acs_free,
+ * callbacks, waits, acs_after_stream and acs_stream_after are not part of a section: they always take place. A section
+ * must end in the capture or group in which it began.
+ *
+ * Called as acs_if(context, word), which adds the call site.
+ * @param context  NULL: the default context.
+ * @param word     Device address of a uint32_t, a multiple of 4.
+ * @param site     Static storage; NULL: unknown.
+ * @return ACS_OK. After an error the section is open all the same, and its ops are refused with this error, which the
+ *         context keeps: ACS_ERR_ARGUMENT for a bad address, ACS_ERR_UNSUPPORTED for too deep a section. ACS_ERR_STATE,
+ *         ACS_ERR_MEMORY, ACS_ERR_DEVICE: there is no section.
+ */
+acs_status acs_if_op(acs_context *context, const uint32_t *word, const acs_site *site);
+/** As acs_if: the ops run only if the word is zero. */
+acs_status acs_unless_op(acs_context *context, const uint32_t *word, const acs_site *site);
+/**
+ * The other branch of the thread's innermost section: its ops run if those before did not.
+ * @retval ACS_ERR_STATE  the thread has no section in the context, or that has had its acs_else.
+ */
+acs_status acs_else(acs_context *context);
+/**
+ * End the thread's innermost section in the context.
+ * @retval ACS_ERR_STATE  there is none.
+ */
+acs_status acs_end_if(acs_context *context);
+
+/**
+ * The body of a loop: queues the ops of one iteration, in the calling thread.
+ * @param iteration  From 0.
+ * @return 0; other values end the loop behind this iteration.
+ */
+typedef int (*acs_loop_fn)(acs_context *context, uint32_t iteration, void *user);
+
+/** A loop that ends when the GPU says so. */
+typedef struct acs_loop_params {
+    size_t size;          /**< sizeof(acs_loop_params) */
+    const uint32_t *stop; /**< device address of a word, a multiple of 4. Once it is not zero no iteration begins */
+    uint32_t most;        /**< most iterations; at least 1 */
+    acs_loop_fn body;
+    void *user;           /**< handed to `body` */
+    const acs_site *site; /**< static storage; NULL: unknown */
+} acs_loop_params;
+
+/**
+ * Queue the iterations of a loop: memory ends up as with
+ *
+ *     for (i = 0; i < most && !*stop; i++) body(i);
+ *
+ * The word is read on the GPU before each iteration. The call queues iterations ahead, each as a section that runs unless
+ * the loop has stopped. It looks now and then how far the GPU is, without draining it, and queues no more once it sees
+ * the end. So `body` may be called a few times more than iterations run. An iteration's ops are all run or none, also
+ * those behind the one that writes the word. Loops may be nested, and may be in sections. In a capture, where the host
+ * cannot look, all `most` iterations become nodes; nothing but the switches of those behind the end runs.
+ *
+ * Blocks while the GPU is too far behind; returns before the last iteration has ended. Not in groups.
+ * @return ACS_OK. ACS_ERR_ARGUMENT: parameters are wrong, nothing was queued. Errors of the ops, as acs_launch, end the
+ *         loop: the iteration under way is then incomplete.
+ */
+acs_status acs_loop(acs_context *context, const acs_loop_params *loop);
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 
@@ -1148,6 +1265,8 @@ typedef struct acs_statistics {
     uint64_t replays;          /**< times that ops of an earlier pass were queued again as one */
     uint64_t replayed;         /**< kernels that these came to, without those that were skipped */
     uint64_t unmatched;        /**< kernels queued by themselves: their first passes, and those that differed */
+    uint64_t not_run;          /**< ops issued that did not run, since a word on the device said so (acs_if,
+                                    acs_grid_from, acs_loop); decisions themselves are `kernels` */
 } acs_statistics;
 
 /**

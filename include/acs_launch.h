@@ -3,7 +3,8 @@
  *
  *   acs_op op = ACS_LAUNCH(kernel, grid, block, shared_bytes, ACS_ARGS(n, 2.0f, x, y), ACS_USES(ACS_IN(x, bytes), ...));
  *
- * kernel: an acs_kernel pointer, or a __global__ function with C linkage. grid, block: an integer or an acs_dim3.
+ * kernel: an acs_kernel pointer, or a __global__ function with C linkage. grid, block: an integer or an acs_dim3; grid also
+ * ACS_GRID_AT or ACS_GRID_FOR, which the GPU reads.
  * ACS_ARGS copies each argument as its own C type: write ACS_VAL(float, 2.0) where the kernel wants another type.
  * Arrays become pointers. ACS_ARGS takes at most 32 arguments, acs_launch() any number. ACS_USES takes any number of
  * segments.
@@ -94,7 +95,29 @@ static inline acs_dim3 acs_dim3_of_(uint64_t x)
     acs_dim3 d = {x > UINT32_MAX ? UINT32_MAX : (uint32_t)x, 1, 1}; /* too large stays too large: refused by the launch */
     return d;
 }
-#define ACS_DIM3_(v) _Generic((v), acs_dim3 : acs_dim3_same_, default : acs_dim3_of_)(v)
+static inline acs_dim3 acs_read_most_(acs_read_grid g)
+{
+    return g.most;
+}
+static inline acs_grid_from acs_read_from_(acs_read_grid g)
+{
+    return g.from;
+}
+static inline acs_grid_from acs_read_none_dim3_(acs_dim3 d)
+{
+    acs_grid_from none = {NULL, 0};
+    (void)d;
+    return none;
+}
+static inline acs_grid_from acs_read_none_(uint64_t x)
+{
+    acs_grid_from none = {NULL, 0};
+    (void)x;
+    return none;
+}
+#define ACS_DIM3_(v) _Generic((v), acs_dim3 : acs_dim3_same_, acs_read_grid : acs_read_most_, default : acs_dim3_of_)(v)
+#define ACS_GRID_FROM_(v) _Generic((v), acs_read_grid : acs_read_from_, acs_dim3 : acs_read_none_dim3_,                \
+                                   default : acs_read_none_)(v)
 
 static inline acs_kernel acs_kernel_copy_(const acs_kernel *kernel)
 {
@@ -120,7 +143,8 @@ static inline acs_kernel acs_kernel_function_(const void *function)
                                                .args = args_,                                                          \
                                                .uses = uses_,                                                          \
                                                .attributes = (attrs),                                                  \
-                                               .site = ACS_SITE_(#k)})
+                                               .site = ACS_SITE_(#k),                                                  \
+                                               .grid_from = ACS_GRID_FROM_(grid_)})
 /** Queue a kernel on a context. */
 #define ACS_LAUNCH_ON(context, k, grid_, block_, shared_, args_, uses_)                                                \
     ACS_LAUNCH_WITH(context, ((acs_attributes){{0, 0, 0}, 0, 0, 0, 0, 0}), k, grid_, block_, shared_, args_, uses_)
@@ -137,5 +161,7 @@ static inline acs_kernel acs_kernel_function_(const void *function)
 #define acs_malloc(context, bytes, kind, ptr)                                                                           \
     acs_malloc_op((context), (bytes), (kind), (ptr), ACS_HERE_("acs_malloc"))
 #define acs_free(context, ptr) acs_free_op((context), (ptr), ACS_HERE_("acs_free"))
+#define acs_if(context, word) acs_if_op((context), (word), ACS_SITE_("acs_if(" #word ")"))
+#define acs_unless(context, word) acs_unless_op((context), (word), ACS_SITE_("acs_unless(" #word ")"))
 
 #endif

@@ -6,7 +6,8 @@
  * kernel: a __global__ function, template arguments with commas included, or an acs_kernel (pointer or reference). For
  * a function the arguments are converted to its parameter types, and the compiler checks their number. In .cu files
  * each thread resolves the cudaKernel_t once per call site, and again when the call site launches another function.
- * grid, block: an integer, an acs_dim3, or anything with x, y, z.
+ * grid, block: an integer, an acs_dim3, or anything with x, y, z; grid also ACS_GRID_AT or ACS_GRID_FOR, which the GPU
+ * reads.
  */
 #ifndef ACS_LAUNCH_HPP
 #define ACS_LAUNCH_HPP
@@ -39,6 +40,15 @@ template <class T> acs_dim3 dim(const T &v)
     }
 }
 
+/* A grid that the GPU reads, or one that is known. */
+template <class T> acs_read_grid read_grid(const T &v)
+{
+    if constexpr (std::is_same_v<T, acs_read_grid>)
+        return v;
+    else
+        return acs_read_grid{dim(v), acs_grid_from{nullptr, 0}};
+}
+
 /* References to the arguments, alive until the end of the launching expression. */
 template <class... A> struct arg_refs {
     std::tuple<A &&...> refs;
@@ -68,13 +78,14 @@ template <class T> acs_arg make_arg(const T &value)
 }
 
 inline acs_op queue(acs_context *context, const acs_site *site, const acs_attributes &attributes,
-                    const acs_kernel *kernel, acs_dim3 grid, acs_dim3 block, uint64_t shared_bytes, acs_args args,
-                    const acs_uses &uses)
+                    const acs_kernel *kernel, const acs_read_grid &grid, acs_dim3 block, uint64_t shared_bytes,
+                    acs_args args, const acs_uses &uses)
 {
     acs_launch_params p{};
     p.size = sizeof p;
     p.kernel = kernel;
-    p.grid = grid;
+    p.grid = grid.most;
+    p.grid_from = grid.from;
     p.block = block;
     p.shared_bytes = shared_bytes;
     p.args = args;
@@ -86,7 +97,7 @@ inline acs_op queue(acs_context *context, const acs_site *site, const acs_attrib
 
 template <class... V, size_t... I>
 acs_op queue_values(acs_context *context, const acs_site *site, const acs_attributes &attributes,
-                    const acs_kernel *kernel, acs_dim3 grid, acs_dim3 block, uint64_t shared_bytes,
+                    const acs_kernel *kernel, const acs_read_grid &grid, acs_dim3 block, uint64_t shared_bytes,
                     const std::tuple<V...> &values, const acs_uses &uses, std::index_sequence<I...>)
 {
     const acs_arg list[sizeof...(V) + 1] = {make_arg(std::get<I>(values))..., acs_arg{}};
@@ -144,7 +155,7 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
     const void *function = reinterpret_cast<const void *>(kernel);
     if (cache.function != function || !function)
         cache = site_cache{function, kernel_of(function)};
-    return queue_values(context, site, attributes, &cache.kernel, dim(grid), dim(block), shared_bytes, values, uses,
+    return queue_values(context, site, attributes, &cache.kernel, read_grid(grid), dim(block), shared_bytes, values, uses,
                         std::index_sequence_for<P...>{});
 }
 
@@ -154,7 +165,7 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &, const ac
               const acs_uses &uses)
 {
     const std::tuple<std::decay_t<A>...> values(std::move(args.refs));
-    return queue_values(context, site, attributes, kernel, dim(grid), dim(block), shared_bytes, values, uses,
+    return queue_values(context, site, attributes, kernel, read_grid(grid), dim(block), shared_bytes, values, uses,
                         std::index_sequence_for<A...>{});
 }
 
@@ -187,6 +198,7 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
         return acs_cache_here_;                                                                                        \
     }())
 
+#define ACS_DIM3_(v) (::acs::detail::dim(v))
 /** An argument of exactly this type. */
 #define ACS_VAL(type, value) (static_cast<type>(value))
 /** Arguments of a kernel, in order. */
@@ -224,5 +236,7 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 #define acs_malloc(context, bytes, kind, ptr)                                                                           \
     acs_malloc_op((context), (bytes), (kind), (ptr), ACS_HERE_("acs_malloc"))
 #define acs_free(context, ptr) acs_free_op((context), (ptr), ACS_HERE_("acs_free"))
+#define acs_if(context, word) acs_if_op((context), (word), ACS_SITE_("acs_if(" #word ")"))
+#define acs_unless(context, word) acs_unless_op((context), (word), ACS_SITE_("acs_unless(" #word ")"))
 
 #endif

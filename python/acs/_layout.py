@@ -70,13 +70,13 @@ SIZES: dict[str, int] = {
     "acs_attributes": 20,
     "acs_uses": 40,
     "acs_segment": 40,
-    "acs_launch_params": 144,
+    "acs_launch_params": 160,
     "acs_op_params": 16,
     "acs_group_params": 16,
     "acs_group_report": 96,
 }
 
-STATISTICS_BYTES = 464
+STATISTICS_BYTES = 472
 STATISTICS: tuple[tuple[str, int, int], ...] = (
     ("queued", 8, 1),
     ("retired", 16, 1),
@@ -131,4 +131,5 @@ STATISTICS: tuple[tuple[str, int, int], ...] = (
     ("replays", 440, 1),
     ("replayed", 448, 1),
     ("unmatched", 456, 1),
+    ("not_run", 464, 1),
 )

@@ -52,10 +52,15 @@ class Uses(Structure):
                 ("any", c_uint32)]
 
 
+class GridFrom(Structure):
+    _fields_ = [("word", c_void_p), ("items", c_uint32)]
+
+
 class LaunchParams(Structure):
     _fields_ = [("size", c_size_t), ("kernel", POINTER(KernelStruct)), ("grid", Dim3), ("block", Dim3),
                 ("shared_bytes", c_uint64), ("args", POINTER(Arg)), ("arg_count", c_size_t), ("uses", Uses),
-                ("attributes", Attributes), ("site", POINTER(Site)), ("no_wait", c_uint32)]
+                ("attributes", Attributes), ("site", POINTER(Site)), ("no_wait", c_uint32),
+                ("grid_from", GridFrom)]
 
 
 class OpParams(Structure):

@@ -6,6 +6,7 @@
 
 #include "api/compat.h"
 #include "api/duplicate_library.h"
+#include "api/decisions.h"
 #include "api/failures.h"
 #include "api/stats.h"
 #include "api/threads.h"
@@ -212,6 +213,7 @@ static void release_parts(acs_context *context, bool keep_backend)
     acs_record left = {.flags = ACS_RECORD_REUSES, .reuses = atomic_load_explicit(&context->reuses, memory_order_acquire)};
     acs_record_drop_reuses(&left); /* D: no op came behind them */
     acs_memory_destroy(context->memory, keep_backend);
+    acs_decisions_close(context, keep_backend);
     if (acs_library_parts.closed)
         acs_library_parts.closed(context, keep_backend);
     if (context->backend && !keep_backend)
@@ -348,6 +350,7 @@ acs_status acs_close(acs_context *context)
         return ACS_ERR_STATE;
     (void)acs_registry_clear_default(context);
     (void)acs_context_drain(context);
+    (void)acs_decisions_look(context);
     acs_status status = acs_failures_first(context, NULL);
     acs_registry_remove(context);
     atomic_store_explicit(&context->open, 0, memory_order_relaxed); /* no other call may run beside acs_close */

@@ -30,6 +30,8 @@ typedef struct acs_draft {
     bool bound;    /* the lock of renames (bind.h) is held until the draft is queued or dropped */
     bool begun;    /* acs_draft_begin_contents was called */
     bool kernel;   /* the program launched the op as a kernel; set by acs_draft_begin */
+    uint8_t decision; /* ACS_RECORD_ flags of decisions and decided ops; the record gets them */
+    const acs_cell *cell; /* of the decision that the op obeys, if `decision` says so */
     acs_op queued; /* number of the op; set by acs_draft_queue */
     uint32_t parts;    /* number of `part`; 0: the op is `record` alone */
     acs_record **part; /* records queued together, with no other op between them; part[0] is `record`. Borrowed */

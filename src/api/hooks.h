@@ -13,6 +13,7 @@ struct acs_draft;
 
 /* acs_context.modes: bits, and two counts. */
 #define ACS_MODE_LOST ((uint64_t)1)             /* the device is lost; never cleared */
+#define ACS_MODE_DECISIONS ((uint64_t)1 << 1)   /* the context has had decided ops; never cleared */
 #define ACS_MODE_ISSUE_NOW ((uint64_t)1 << 2)   /* ACS_DISABLE; constant */
 #define ACS_MODE_REPEATS ((uint64_t)1 << 3)     /* a pass of a repeat is under way */
 #define ACS_MODE_CHECK ((uint64_t)1 << 4)       /* ACS_CHECK=written; constant */
@@ -25,7 +26,7 @@ struct acs_draft;
 #define ACS_MODE_REUSES (~(uint64_t)0 << 32)
 
 /* Modes in which a launch does not take the plain path. */
-#define ACS_MODES_LAUNCH (~ACS_MODE_LEDGER)
+#define ACS_MODES_LAUNCH (~(ACS_MODE_LEDGER | ACS_MODE_DECISIONS))
 
 typedef struct acs_op_hooks {
     /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK or ACS_MODE_REPEATS. */
@@ -67,6 +68,10 @@ typedef struct acs_op_hooks {
     acs_status (*check_op)(acs_op op, const char *function);
     /* acs_free. True: the group that the calling thread holds took it, and *op is the result of the call. */
     bool (*free)(acs_context *context, void *ptr, const acs_site *site, acs_op *op);
+    /* The capture in which the calling thread's ops become nodes; NULL: none. */
+    const void *(*capture)(acs_context *context);
+    /* Device memory that lives as long as the graph of that capture. */
+    acs_status (*capture_memory)(acs_context *context, size_t bytes, void **memory);
     /* The number of the group that the calling thread holds; 0: none. */
     uint64_t (*group_number)(acs_context *context);
     /* A block outside all groups was taken from the pools of this kind. Called with ACS_MODE_LEDGER. */

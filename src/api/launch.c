@@ -106,6 +106,8 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind)
     draft->record->kind = draft->record->asked = (uint8_t)kind;
     draft->record->site = draft->site;
     draft->record->any = 0;
+    draft->record->flags |= draft->decision;
+    draft->record->cell = draft->cell;
     return draft->record;
 }
 
@@ -220,7 +222,7 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", acs_draft_name(draft),
                         wanted);
     uint32_t given = (uint32_t)uses->count;
-    const uint32_t room = (given + (uint32_t)wanted) * draft->places;
+    const uint32_t room = (given + (uint32_t)wanted + (draft->cell != NULL)) * draft->places;
     ACS_TRY(acs_record_reserve(draft->records, record, args, arg_bytes, room));
     if (wanted <= TUNE_FOOTPRINT_SEGMENTS) {
         memcpy(record->segments + given, guess, wanted * sizeof *guess);
@@ -234,6 +236,15 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
     return ACS_OK;
 }
 
+/* The footprint of an op that obeys the cell: it reads the cell, and what it names as out may keep its old bytes. */
+static void add_cell(acs_record *record, const acs_cell *cell)
+{
+    for (uint32_t i = 0; i < record->segment_count; i++)
+        if (record->segments[i].access == ACS_WRITE)
+            record->segments[i].access = ACS_UPDATE;
+    record->segments[record->segment_count++] = ACS_IN(cell, sizeof *cell);
+}
+
 acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
                           uint32_t arg_bytes)
 {
@@ -244,13 +255,15 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
     if (uses->footprint) {
         ACS_TRY(compute_footprint(draft, uses, input, args, arg_bytes));
     } else {
-        const uint32_t room = ((uint32_t)uses->count) * draft->places;
+        const uint32_t room = ((uint32_t)uses->count + (draft->cell != NULL)) * draft->places;
         ACS_TRY(acs_record_reserve(draft->records, record, args, arg_bytes, room));
         record->segment_count = (uint32_t)uses->count;
     }
     if (uses->count)
         memcpy(record->segments, uses->segments, uses->count * sizeof *uses->segments);
     record->any = uses->any != 0;
+    if (ACS_UNLIKELY(draft->cell != NULL))
+        add_cell(record, draft->cell);
     ACS_TRY(acs_draft_check_segments(draft));
     bool later = record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET;
     return ACS_LIKELY(later) ? ACS_OK : acs_draft_bind(draft);
@@ -443,24 +456,4 @@ acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *p)
 {
     acs_draft draft = {.context = context};
     return ACS_LIKELY(acs_launch_fill(&draft, p) && acs_launch_bind(&draft)) ? acs_draft_queue(&draft) : 0;
-}
-
-static acs_op refuse_launch(acs_context *context, const acs_launch_params *p)
-{
-    const bool readable = p && p->size == sizeof *p;
-    acs_draft draft = {.site = readable ? p->site : NULL, .name = readable && p->kernel ? p->kernel->name : NULL};
-    const acs_site site = acs_label_site(acs_draft_label(&draft));
-    acs_context_refuse_op(context, &site);
-    return 0;
-}
-
-acs_op acs_launch(acs_context *context, const acs_launch_params *p)
-{
-    acs_context *entered = acs_context_enter(context, __func__);
-    if (ACS_UNLIKELY(!entered))
-        return refuse_launch(context, p);
-    context = entered;
-    if (ACS_UNLIKELY(acs_context_modes(context) & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) && p && p->size == sizeof *p)
-        return context->hooks->launch(context, p);
-    return acs_launch_unchecked(context, p);
 }

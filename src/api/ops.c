@@ -1,9 +1,10 @@
 /*
- * Public calls for ops other than kernels: copies, fills, host functions, library calls, retire callbacks. Each
- * validates its arguments, fills a draft and queues it. Never waits for an op to run.
+ * Public calls that queue ops: kernels, copies, fills, host functions, library calls, retire callbacks. Each validates
+ * its arguments, fills a draft (launch.c) and queues it. Never waits for an op to run.
  */
 #include "api/draft.h"
 
+#include "api/decisions.h"
 #include "api/threads.h"
 
 #include <string.h>
@@ -18,6 +19,13 @@ static bool begin_draft(acs_draft *draft, acs_context *context, const acs_op_par
     return true;
 }
 
+/* Begin an op of this kind, which obeys the section that the thread is in. */
+static bool begin_decided(acs_draft *draft, acs_op_kind kind, const acs_uses *uses)
+{
+    const bool sections = acs_context_modes(draft->context) & ACS_MODE_DECISIONS;
+    return (ACS_LIKELY(!sections) || acs_decisions_obey(draft, uses)) && acs_draft_begin(draft, kind);
+}
+
 static acs_op finish(acs_draft *draft, acs_status status)
 {
     return status == ACS_OK ? acs_draft_queue(draft) : acs_draft_drop(draft);
@@ -26,6 +34,32 @@ static acs_op finish(acs_draft *draft, acs_status status)
 static acs_uses uses_of(const acs_segment *segments, size_t count)
 {
     return (acs_uses){segments, count, NULL, NULL, 0};
+}
+
+/* ---------------------------------------------------------------------------------------------------------- kernels */
+
+static acs_op refuse_launch(acs_context *context, const acs_launch_params *p)
+{
+    const bool readable = p && p->size == sizeof *p;
+    acs_draft draft = {.site = readable ? p->site : NULL, .name = readable && p->kernel ? p->kernel->name : NULL};
+    const acs_site site = acs_label_site(acs_draft_label(&draft));
+    acs_context_refuse_op(context, &site);
+    return 0;
+}
+
+acs_op acs_launch(acs_context *context, const acs_launch_params *p)
+{
+    acs_context *entered = acs_context_enter(context, __func__);
+    if (ACS_UNLIKELY(!entered))
+        return refuse_launch(context, p);
+    context = entered;
+    const uint64_t modes = acs_context_modes(context);
+    if (ACS_UNLIKELY(!p || p->size != sizeof *p))
+        return acs_launch_unchecked(context, p);
+    if (ACS_UNLIKELY(p->grid_from.word || (modes & ACS_MODE_DECISIONS && acs_decisions_in_branch(context))))
+        return acs_decisions_launch(context, p);
+    return ACS_UNLIKELY(modes & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) ? context->hooks->launch(context, p)
+                                                                     : acs_launch_unchecked(context, p);
 }
 
 /* ------------------------------------------------------------------------------------------------- copies and fills */
@@ -44,14 +78,14 @@ static acs_op finish_copy(acs_draft *draft, acs_status status)
 acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t bytes, const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMCPY))
+    const acs_segment segments[] = {ACS_IN(src, bytes), ACS_OUT(dst, bytes)};
+    const acs_uses uses = uses_of(segments, 2);
+    if (!begin_draft(&draft, context, params, __func__) || !begin_decided(&draft, ACS_KIND_MEMCPY, &uses))
         return 0;
     if (bytes && (!dst || !src)) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memcpy: %zu bytes from %p to %p", bytes, src, dst);
         return acs_draft_drop(&draft);
     }
-    const acs_segment segments[] = {ACS_IN(src, bytes), ACS_OUT(dst, bytes)};
-    acs_uses uses = uses_of(segments, 2);
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.src = src;
     draft.record->u.copy.bytes = bytes;
@@ -62,14 +96,14 @@ acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t by
 acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_MEMSET))
+    const acs_segment segment = ACS_OUT(dst, bytes);
+    const acs_uses uses = uses_of(&segment, 1);
+    if (!begin_draft(&draft, context, params, __func__) || !begin_decided(&draft, ACS_KIND_MEMSET, &uses))
         return 0;
     if (bytes && !dst) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_memset: %zu bytes at NULL", bytes);
         return acs_draft_drop(&draft);
     }
-    const acs_segment segment = ACS_OUT(dst, bytes);
-    acs_uses uses = uses_of(&segment, 1);
     draft.record->u.copy.dst = dst;
     draft.record->u.copy.bytes = bytes;
     draft.record->u.copy.rows = 1;
@@ -103,7 +137,7 @@ acs_op acs_host_op(acs_context *context, acs_host_fn function, const void *closu
                    const acs_op_params *params)
 {
     acs_draft draft;
-    if (!begin_draft(&draft, context, params, __func__) || !acs_draft_begin(&draft, ACS_KIND_HOST))
+    if (!begin_draft(&draft, context, params, __func__) || !begin_decided(&draft, ACS_KIND_HOST, &uses))
         return 0;
     if (!function) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_host: the function is NULL");
@@ -182,7 +216,7 @@ static acs_status fill_call(acs_draft *draft, const acs_call_params *call)
     record->u.call.place_key = call->place_key;
     record->u.call.place_destroy = call->place_destroy;
     record->u.call.known = NULL;
-    if (call->repeatable && call->closure && !draft->captured && !draft->group && backend->ops->call_find)
+    if (call->repeatable && call->closure && !draft->captured && !draft->group && !draft->cell && backend->ops->call_find)
         backend->ops->call_find(backend, record, call, &room);
     ACS_TRY(fill_closure(draft, &call->uses, call->closure, call->closure_bytes, &record->u.call.closure, &room));
     const bool fits = room.parts <= (uint64_t)draft->context->options.fifo; /* all parts are queued at once */
@@ -196,7 +230,9 @@ acs_op acs_call(acs_context *context, const acs_call_params *call)
     acs_draft draft;
     acs_record *part[ACS_CALL_PARTS];
     acs_op_params params = {call ? call->site : NULL, call ? call->no_wait : 0};
-    if (!begin_draft(&draft, context, &params, __func__) || !acs_draft_begin(&draft, ACS_KIND_CALL))
+    const acs_uses none = {NULL, 0, NULL, NULL, 0};
+    if (!begin_draft(&draft, context, &params, __func__) ||
+        !begin_decided(&draft, ACS_KIND_CALL, call && call->size == sizeof *call ? &call->uses : &none))
         return 0;
     if (!call || call->size != sizeof *call || !call->function) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_call: params %p, size %zu instead of %zu, or a NULL function",

@@ -5,6 +5,7 @@
  */
 #include "api/stats.h"
 
+#include "api/decisions.h"
 #include "base/hash.h"
 #include "base/tuning.h"
 
@@ -102,6 +103,7 @@ static acs_memory_counts count_memory(const acs_context *context)
 void acs_stats_read(acs_context *context, acs_statistics *s)
 {
     acs_core *core = &context->core;
+    const uint64_t not_run = acs_decisions_not_run(context); /* may ask the device */
     acs_lock_acquire(&core->lock);
     const acs_core_counters *c = &core->counters;
     const acs_slots_counters *slots = &core->slots.counters;
@@ -117,6 +119,7 @@ void acs_stats_read(acs_context *context, acs_statistics *s)
         .fills = c->kinds[ACS_KIND_MEMSET],
         .host_functions = c->kinds[ACS_KIND_HOST],
         .calls = c->kinds[ACS_KIND_CALL],
+        .not_run = not_run,
         .edges = window->edges,
         .joins = window->joins,
         .same_slot = slots->same_slot,
@@ -227,6 +230,8 @@ void acs_stats_report(acs_context *context)
     if (s.replays || s.unmatched)
         fprintf(stderr, "acs: stats: repeats: %" PRIu64 " kernels in %" PRIu64 " replays; %" PRIu64 " by themselves\n",
                 s.replayed, s.replays, s.unmatched);
+    if (s.not_run)
+        fprintf(stderr, "acs: stats: %" PRIu64 " ops did not run, since a word on the device said so\n", s.not_run);
     if (context->hooks)
         context->hooks->report(context, &s);
     if (s.retired && possible < 1.25)

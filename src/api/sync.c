@@ -4,6 +4,7 @@
  */
 #include "api/draft.h"
 
+#include "api/decisions.h"
 #include "api/failures.h"
 #include "api/stats.h"
 #include "api/threads.h"
@@ -11,6 +12,12 @@
 #include "api/watchdog.h"
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
+
+/* Grids that were too large: the first since the last look. */
+static acs_status too_large(acs_context *context)
+{
+    return ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_DECISIONS) ? acs_decisions_look(context) : ACS_OK;
+}
 
 /* A wait for `op` is over; 0: for all ops. */
 static void end_wait(acs_context *context, acs_op op)
@@ -28,6 +35,7 @@ acs_status acs_sync(acs_context *context)
         ACS_TRY(context->hooks->may_wait(context, __func__));
     (void)acs_context_drain(context);
     end_wait(context, 0);
+    (void)too_large(context);
     return acs_failures_first(context, NULL);
 }
 
@@ -48,6 +56,7 @@ acs_status acs_wait(acs_context *context, acs_op op)
     ACS_TRY(acs_context_check_op(context, op, __func__));
     acs_context_wait(context, ACS_WAIT_FOR_OP, op);
     end_wait(context, op);
+    ACS_TRY(too_large(context));
     return acs_failures_of(context, op, NULL);
 }
 
@@ -93,6 +102,7 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
     if (ACS_UNLIKELY(acs_context_modes(draft.context) & ACS_MODE_BLOCKS) && (access & ACS_WRITE))
         draft.context->hooks->came_home(draft.context, ptr, bytes, status);
     end_wait(draft.context, op);
+    ACS_TRY(too_large(draft.context));
     return status;
 }
 
@@ -111,7 +121,10 @@ acs_status acs_step(acs_context *context)
 acs_status acs_context_error(acs_context *context, acs_error *error)
 {
     context = acs_context_enter(context, __func__);
-    return context ? acs_failures_first(context, error) : acs_error_thread()->status;
+    if (!context)
+        return acs_error_thread()->status;
+    (void)too_large(context);
+    return acs_failures_first(context, error);
 }
 
 acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error)
@@ -128,6 +141,7 @@ acs_status acs_clear(acs_context *context)
     if (context->hooks)
         context->hooks->clear(context);
     const bool again = acs_context_drain(context);
+    (void)too_large(context);
     acs_failures_clear(context);
     acs_core_clear(&context->core);
     if (again) /* copies home failed: they are made again now; the next call reports those that fail again */

@@ -372,6 +372,25 @@ acs_op acs_capture_add(acs_draft *draft)
     return op ? op : acs_draft_drop(draft);
 }
 
+const void *acs_capture_current(acs_context *context)
+{
+    if (!acs_capture_on(context))
+        return NULL;
+    acs_lock_acquire(&context->captures->lock);
+    const acs_capture *capture = section_mine_locked(context)->capture;
+    acs_lock_release(&context->captures->lock);
+    return capture;
+}
+
+acs_status acs_capture_memory(acs_context *context, size_t bytes, void **memory)
+{
+    acs_lock_acquire(&context->captures->lock);
+    const acs_section *section = section_mine_locked(context);
+    acs_status status = ops_of(context)->scratch(context->backend, section->stream, section->capture->id, bytes, memory);
+    acs_lock_release(&context->captures->lock);
+    return status;
+}
+
 uint64_t acs_captures_count(acs_context *context)
 {
     return atomic_load_explicit(&context->captures->nodes, memory_order_relaxed); /* relaxed: a counter */

@@ -54,6 +54,10 @@ acs_op acs_capture_add(struct acs_draft *draft);
  */
 acs_status acs_capture_begin(struct acs_draft *draft, void *stream, acs_op *op);
 acs_status acs_capture_end(struct acs_draft *draft, void *stream);
+/* The capture in which the calling thread has a section; NULL: none. */
+const void *acs_capture_current(acs_context *context);
+/* Device memory that lives as long as that capture's graph. */
+acs_status acs_capture_memory(acs_context *context, size_t bytes, void **memory);
 /* The number of ops that became nodes. */
 uint64_t acs_captures_count(acs_context *context);
 /* acs_clear: close the calling thread's section, if there is one. */

@@ -273,6 +273,7 @@ static const acs_backend_ops g_devices_ops = {
     .memory_free = devices_memory_free,
     .memory_state = acs_cuda_memory_state,
     .reaches = acs_cuda_reaches,
+    .read_cell = acs_cuda_read_cell,
     .links = devices_links,
     .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
@@ -316,6 +317,7 @@ const acs_backend_ops acs_backend_cuda = {
     .memory_free = acs_cuda_memory_free,
     .memory_state = acs_cuda_memory_state,
     .reaches = acs_cuda_reaches,
+    .read_cell = acs_cuda_read_cell,
     .capacity = acs_cuda_capacity,
     .capture = &acs_cuda_capture,
 };

@@ -376,13 +376,45 @@ static acs_status send_call(acs_cuda *self, CUstream stream, acs_record *op, voi
     return ACS_FAIL(status, native, "'%s' returned %d while it was captured", acs_record_name(op), native);
 }
 
+static CUresult send_switchable(acs_cuda *self, CUstream stream, const acs_record *op)
+{
+    CUresult result = CUDA_SUCCESS;
+    if (op->kind == ACS_KIND_KERNEL)
+        return acs_cuda_launch(self, op, stream);
+    const bool sent = op->kind == ACS_KIND_MEMSET   ? acs_cuda_fill_by_kernel(self, op, stream, &result)
+                      : op->kind == ACS_KIND_MEMCPY ? acs_cuda_copy_by_kernel(self, op, stream, &result)
+                                                    : false;
+    return sent ? result : CUDA_ERROR_NOT_SUPPORTED; /* only nodes of kernels can be switched */
+}
+
+/* Send a decision, or an op that obeys one, and let the decision's node switch the op's. */
+static CUresult send_decided(acs_cuda *self, CUstream stream, const acs_record *op)
+{
+    capture_view v;
+    CUresult result = view(self, stream, &v);
+    if (result == CUDA_SUCCESS)
+        result = acs_cuda_decide_before(self, op, v.graph, stream);
+    if (result == CUDA_SUCCESS)
+        result = send_switchable(self, stream, op);
+    if (result == CUDA_SUCCESS)
+        result = view(self, stream, &v);
+    if (result == CUDA_SUCCESS && v.count != 1)
+        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    return result == CUDA_SUCCESS ? acs_cuda_decide_node(self, op, v.graph, v.ends[0]) : result;
+}
+
 /* Send the op to the stream. The error says what failed, not what became of the capture. */
 static acs_status send(acs_cuda *self, CUstream stream, acs_record *op, void *scratch_memory)
 {
     CUresult result = CUDA_SUCCESS;
-    if (op->kind == ACS_KIND_CALL)
+    const bool decided = op->flags & ACS_RECORD_DECISION;
+    if (op->kind == ACS_KIND_CALL && !decided)
         return send_call(self, stream, op, scratch_memory);
-    if (op->kind == ACS_KIND_KERNEL)
+    if (ACS_UNLIKELY(decided))
+        result = op->kind == ACS_KIND_KERNEL || op->kind == ACS_KIND_CALL || op->u.copy.bytes
+                     ? send_decided(self, stream, op)
+                     : CUDA_SUCCESS;
+    else if (op->kind == ACS_KIND_KERNEL)
         result = acs_cuda_launch(self, op, stream);
     else if (op->u.copy.bytes && op->kind == ACS_KIND_MEMSET)
         result = send_fill(self, op, stream);

@@ -122,7 +122,9 @@ static bool overlap(uint64_t a, uint64_t b, uint64_t bytes)
 static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, uint64_t blocks, const uint64_t *values)
 {
     /* The type is asked for again, since a graph with this kernel may have failed meanwhile. */
-    uint32_t type = acs_cuda_type_number(self, pattern->u.launch.resolved, pattern);
+    acs_record launch = *pattern;
+    launch.flags |= op->flags & ACS_RECORD_DECISION;
+    const uint32_t type = acs_cuda_type_number(self, pattern->u.launch.resolved, &launch);
     if (!type)
         return;
     op->kind = ACS_KIND_KERNEL;
@@ -145,8 +147,10 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     const uint64_t bytes = op->u.copy.bytes, rows = op->u.copy.rows, pitch = op->u.copy.pitch;
     const uint64_t dst = (uint64_t)(uintptr_t)op->u.copy.dst, src = copy ? (uint64_t)(uintptr_t)op->u.copy.src : 0;
     const unsigned char value = copy ? 0 : (unsigned char)op->u.copy.value;
+    const bool decided = op->flags & ACS_RECORD_DECIDED; /* a kernel can be switched, however long it takes */
+    const uint64_t most = decided ? (uint64_t)INT32_MAX * ACS_DEVICE_COPY_BYTES : TUNE_COPY_KERNEL_MOST;
     const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* bytes from the first to the last one */
-    if (!self->copies || bytes == 0 || bytes * rows > TUNE_COPY_KERNEL_MOST || (copy && overlap(dst, src, all)) ||
+    if (!self->copies || bytes == 0 || bytes * rows > most || (copy && overlap(dst, src, all)) ||
         acs_cuda_fault(self))
         return;
     if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
@@ -162,6 +166,31 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
         become(self, op, &self->copies->fill, blocks, (const uint64_t[]){dst, bytes, value});
 }
 
+/* Send a launch like `pattern` to a stream that is being captured. */
+static CUresult send_like(acs_cuda *self, const acs_record *pattern, uint64_t blocks, const uint64_t *values,
+                          CUstream stream)
+{
+    acs_record launch = *pattern;
+    launch.args = launch.inline_args;
+    launch.arg_bytes = launch.inline_bytes;
+    launch.grid = (acs_dim3){(uint32_t)blocks, 1, 1};
+    memcpy(launch.arg_bytes, values, launch.arg_count * sizeof *values);
+    atomic_store_explicit(&self->code_stays, true, memory_order_relaxed); /* relaxed: read when the backend closes */
+    return acs_cuda_launch(self, &launch, stream);
+}
+
+bool acs_cuda_copy_by_kernel(acs_cuda *self, const acs_record *op, CUstream stream, CUresult *result)
+{
+    const uint64_t bytes = op->u.copy.bytes, dst = (uint64_t)(uintptr_t)op->u.copy.dst;
+    const uint64_t values[] = {dst, (uint64_t)(uintptr_t)op->u.copy.src, bytes};
+    const uint64_t blocks = (bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES;
+    if (!self->copies || blocks > INT32_MAX || overlap(dst, values[1], bytes) || !reaches(self, dst, bytes) ||
+        !reaches(self, values[1], bytes))
+        return false;
+    *result = send_like(self, &self->copies->copy, blocks, values, stream);
+    return true;
+}
+
 bool acs_cuda_fill_by_kernel(acs_cuda *self, const acs_record *op, CUstream stream, CUresult *result)
 {
     const uint64_t bytes = op->u.copy.bytes, dst = (uint64_t)(uintptr_t)op->u.copy.dst;
@@ -169,12 +198,6 @@ bool acs_cuda_fill_by_kernel(acs_cuda *self, const acs_record *op, CUstream stre
     const uint64_t blocks = (bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES;
     if (!self->copies || blocks > INT32_MAX || !reaches(self, dst, bytes))
         return false;
-    acs_record launch = self->copies->fill;
-    launch.args = launch.inline_args;
-    launch.arg_bytes = launch.inline_bytes;
-    launch.grid = (acs_dim3){(uint32_t)blocks, 1, 1};
-    memcpy(launch.arg_bytes, values, sizeof values);
-    atomic_store_explicit(&self->code_stays, true, memory_order_relaxed); /* relaxed: read when the backend closes */
-    *result = acs_cuda_launch(self, &launch, stream);
+    *result = send_like(self, &self->copies->fill, blocks, values, stream);
     return true;
 }

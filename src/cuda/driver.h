@@ -79,6 +79,7 @@ typedef struct acs_cuda acs_cuda;
     X(cuGraphCreate, 10000, 12000)                                                                                     \
     X(cuGraphDestroy, 10000, 12000)                                                                                    \
     X(cuGraphAddKernelNode, 12000, 12000)                                                                              \
+    X(cuGraphKernelNodeSetParams, 12000, 12000)                                                                        \
     X(cuGraphKernelNodeSetAttribute, 11000, 12000)                                                                     \
     X(cuGraphKernelNodeGetAttribute, 11000, 12000)                                                                     \
     X(cuGraphAddDependencies, 12030, 12030)                                                                            \

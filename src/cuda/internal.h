@@ -43,6 +43,15 @@ typedef struct acs_cuda_methods acs_cuda_methods;
 typedef struct acs_cuda_copies acs_cuda_copies;
 typedef struct acs_cuda_calls acs_cuda_calls;
 
+/* A decision that became a node of a captured graph. */
+typedef struct acs_cuda_captured_decision {
+    CUgraph graph;
+    CUgraphNode node;
+    const acs_cell *cell; /* that the ops obey which it switches */
+    acs_decision decision;
+} acs_cuda_captured_decision;
+enum { ACS_CUDA_CAPTURED_DECISIONS = 8 }; /* so many are remembered */
+
 typedef struct acs_cuda_kernel acs_cuda_kernel;
 typedef struct acs_cuda_kernel_table acs_cuda_kernel_table;
 
@@ -86,6 +95,10 @@ struct acs_cuda {
     acs_cuda_copies *copies;     /* NULL: copies are never part of bundles */
     acs_cuda_calls *calls;       /* NULL: all library calls go to their library */
     struct acs_cuda_gpu_issue *gpu_issue; /* NULL: no GPU-side issue */
+    CUfunction decide;    /* kernel of decisions; NULL: the host decides */
+    acs_cuda_captured_decision captured[ACS_CUDA_CAPTURED_DECISIONS]; /* ring; guarded by the lock of captures */
+    uint32_t captured_next;
+    uint64_t *not_run;    /* counter of captured decisions, as they say */
     void *ranges;  /* domain of NVTX; NULL: no tool takes ranges */
     bool profiled; /* whether a profiler is attached */
 
@@ -130,6 +143,11 @@ acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity
 /* Make small copies kernels, after acs_cuda_methods_init. Without it copies stay copies, which is no error. */
 void acs_cuda_copies_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_copies_fini(acs_cuda *self);
+/*
+ * Send a MEMCPY op to a stream that is being captured, as a kernel, whose node can be switched. False: its kernels do not
+ * reach both ends; nothing was sent.
+ */
+bool acs_cuda_copy_by_kernel(acs_cuda *self, const acs_record *op, CUstream stream, CUresult *result);
 /*
  * Send a MEMSET op to a stream that is being captured, as a kernel of the library's own. A fill node takes 2.5 us of a
  * graph's chain, and 4 us beside one; a kernel less than 1 (tests/gpu/bench_gpu_graph_shape.cu). False: there is no such

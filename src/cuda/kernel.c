@@ -413,6 +413,15 @@ static acs_status check_kind(const acs_record *op)
     return ACS_OK;
 }
 
+/* A decision for which there is no kernel: the host makes it (decide.c). */
+static acs_status no_kernel(acs_record *op)
+{
+    op->u.launch.resolved = NULL;
+    op->type = 0;
+    op->content = 0;
+    return ACS_OK;
+}
+
 /*
  * Cheap checks come first. A launch that passes can fail only by what changes at run time, such as blocks that must be
  * resident.
@@ -420,6 +429,8 @@ static acs_status check_kind(const acs_record *op)
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
 {
     acs_cuda *self = (acs_cuda *)backend;
+    if (ACS_UNLIKELY(op->flags & ACS_RECORD_DECIDES && !op->u.launch.kernel.function))
+        return no_kernel(op);
     ACS_TRY(check_kind(op));
     ACS_TRY(check_extent(op, "grid", op->grid, self->limits.grid));
     ACS_TRY(check_extent(op, "block", op->u.launch.block, self->limits.block));

@@ -58,4 +58,21 @@ CUresult acs_cuda_launch(acs_cuda *self, const acs_record *op, CUstream stream);
 /* The same with other arguments: pointers to as many as the kernel has parameters. */
 CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream stream, void **args);
 
+/* decide.c; in a scope but for init and read_cell */
+/* Offer the kernel of decisions, after acs_cuda_methods_init. Without it the host decides, which is no error. */
+void acs_cuda_decide_init(acs_cuda *self);
+/* Send a decision or a decided kernel to a slot, whose timeline then reaches `value` at the earliest. */
+CUresult acs_cuda_launch_decided(acs_cuda *self, const acs_record *op, int slot, uint64_t value);
+/* Wait for the stream, and read whether a decided op runs. If it does not, it is counted. */
+CUresult acs_cuda_cell_wait(acs_cuda *self, const acs_record *op, CUstream stream, bool *runs);
+/* read_cell of acs_backend_ops. */
+acs_status acs_cuda_read_cell(acs_backend *backend, const acs_cell *cell, acs_cell *to);
+/*
+ * Captures. Before a decided op becomes a node: see that a decision switches it, or send one of its own to the stream.
+ * CUDA_ERROR_NOT_SUPPORTED: there is no kernel of decisions.
+ */
+CUresult acs_cuda_decide_before(acs_cuda *self, const acs_record *op, CUgraph graph, CUstream stream);
+/* A decision, or a decided op, has become this node: remember the decision, or let the op's decision switch the node. */
+CUresult acs_cuda_decide_node(acs_cuda *self, const acs_record *op, CUgraph graph, CUgraphNode node);
+
 #endif

@@ -276,6 +276,18 @@ static void wait_foreign(acs_cuda *self, CUstream stream, const acs_cuda_event *
     wait_event(self, stream, node->owner, node->event);
 }
 
+/*
+ * Whether an op runs that the device cannot switch: waits for its stream, and reads the op's cell. False: it does not, or
+ * it is unknown; the item has its status.
+ */
+static bool decided_here(acs_cuda *self, acs_item *item, CUstream stream)
+{
+    bool runs = true;
+    if (ACS_UNLIKELY(item->op->flags & ACS_RECORD_DECIDED))
+        item->status = item_result(self, item, acs_cuda_cell_wait(self, item->op, stream, &runs));
+    return runs && item->status == ACS_OK;
+}
+
 /* Send one op. HOST, FREE and CALLBACK ops never come here: the core runs them when their upstream ops have retired. */
 static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
@@ -283,12 +295,14 @@ static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *ite
     CUstream stream = item->slot < 0 ? NULL : self->streams[item->slot];
     switch (op->kind) {
     case ACS_KIND_KERNEL:
-        return item_result(self, item, acs_cuda_launch(self, op, stream));
+        return ACS_LIKELY(!(op->flags & ACS_RECORD_DECISION))
+                   ? item_result(self, item, acs_cuda_launch(self, op, stream))
+                   : item_result(self, item, acs_cuda_launch_decided(self, op, item->slot, item->value));
     case ACS_KIND_MEMCPY:
     case ACS_KIND_MEMSET:
-        return item_result(self, item, issue_copy(self, op, stream));
+        return decided_here(self, item, stream) ? item_result(self, item, issue_copy(self, op, stream)) : item->status;
     case ACS_KIND_CALL:
-        return issue_call(self, item, stream);
+        return decided_here(self, item, stream) ? issue_call(self, item, stream) : item->status;
     case ACS_KIND_REPLAY:
         return acs_cuda_replay_issue(self, item);
     case ACS_KIND_STREAM_WAIT:

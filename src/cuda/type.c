@@ -36,7 +36,8 @@ static acs_cuda_type *type_find(const acs_cuda_kernel *kernel, const acs_record 
     acs_dim3 block = op->u.launch.block;
     acs_cuda_type *type = atomic_load_explicit(&kernel->types, memory_order_acquire); /* A */
     while (type && (type->block.x != block.x || type->block.y != block.y || type->block.z != block.z ||
-                    type->shared_bytes != op->u.launch.shared_bytes))
+                    type->shared_bytes != op->u.launch.shared_bytes ||
+                    type->decided != ((op->flags & ACS_RECORD_DECIDED) != 0)))
         type = type->next;
     return type;
 }
@@ -57,6 +58,7 @@ static acs_cuda_type *type_add_locked(acs_cuda *self, acs_cuda_kernel *kernel, c
     type->kernel = kernel;
     type->block = op->u.launch.block;
     type->shared_bytes = (uint32_t)op->u.launch.shared_bytes;
+    type->decided = op->flags & ACS_RECORD_DECIDED;
     type->arg_bytes = arg_bytes(kernel);
     type->packed = acs_cuda_args_packed(kernel, op);
     type->next = first;
@@ -111,7 +113,8 @@ uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs
         type = type_add(self, kernel, op);
     /* Relaxed: a bundle with a type refused meanwhile is refused itself. */
     bool bundleable = type && !atomic_load_explicit(&type->refused, memory_order_relaxed);
-    return bundleable && !skip_long(type) ? type->number : 0;
+    /* A decided op that is not in a bundle needs its number, too. */
+    return bundleable && (type->decided || !skip_long(type)) ? type->number : 0;
 }
 
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number)

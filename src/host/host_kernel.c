@@ -54,6 +54,8 @@ static void run_kernel(const acs_record *op, acs_host_scratch *scratch)
 {
     acs_grid grid = {op->grid, op->u.launch.block, op->u.launch.shared_bytes, NULL};
 
+    if (op->flags & ACS_RECORD_GRID_DECIDED)
+        grid.grid = (acs_dim3){op->cell->grid[0], op->cell->grid[1], op->cell->grid[2]};
     if (grid.shared_bytes) {
         grid.shared = scratch->shared;
         memset(grid.shared, 0, grid.shared_bytes);
@@ -78,6 +80,8 @@ static void run_copy(const acs_record *op)
 
 void acs_host_run(const acs_record *op, acs_host_scratch *scratch)
 {
+    if (op->flags & ACS_RECORD_DECIDED && !acs_cell_runs(op->cell))
+        return;
     /* STREAM_WAIT does nothing: a CPU has no foreign stream to wait for. Copies of no bytes may have null ends. */
     if (op->kind == ACS_KIND_KERNEL)
         run_kernel(op, scratch);

@@ -52,7 +52,7 @@ acs_known *acs_known_op_create(const acs_record *op)
     *copy = *op;
     copy->block = NULL;
     copy->reuses = NULL;
-    copy->flags = 0;
+    copy->flags &= ACS_RECORD_DECISION;
     copy->segments = memcpy(block + head, op->segments, segments);
     copy->args = memcpy(block + head + segments, op->args, op->arg_count * sizeof *op->args);
     copy->arg_bytes = memcpy(block + head + args, op->arg_bytes, op->arg_bytes_used);

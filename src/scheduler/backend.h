@@ -172,6 +172,11 @@ typedef struct acs_backend_ops {
      * thread. ACS_ERR_DEVICE through ACS_FAIL.
      */
     acs_status (*memory_state)(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
+    /*
+     * Read a cell whose decision has ended, in any thread; no op writes it meanwhile. ACS_ERR_DEVICE through ACS_FAIL.
+     * NULL: the host reaches it.
+     */
+    acs_status (*read_cell)(acs_backend *backend, const acs_cell *cell, acs_cell *to);
     /* Whether kernels of a device may touch memory: acs_reaches. NULL: any. */
     acs_status (*reaches)(acs_backend *backend, uint64_t address);
     /*
@@ -193,8 +198,10 @@ struct acs_backend {
     bool apart;            /* a tool checks the bounds of allocations: each block must be one of its own */
     uint32_t parallel;     /* most ops that a device runs at once; 0: many, or unknown */
     uint32_t devices;      /* slot s belongs to device s % devices; ops name their device */
+    const void *decide;    /* CUkernel of decisions, for all devices; NULL: their host body, or the backend's own way */
     acs_page_ops pages;    /* of device memory, called with the backend; .page 0: none */
     _Atomic(uint64_t) nodes_built;   /* nodes of cached graphs built so far; relaxed: a statistic, from any thread */
+    _Atomic(uint64_t) not_run;       /* ops that did not run, as the host saw in cells that it read; relaxed, as above */
     _Atomic(uint32_t) refusals_told; /* relaxed: kernels without a host body are logged once */
     char no_gpu[ACS_ERROR_TEXT_BYTES]; /* reason why ACS_BACKEND=auto chose the host backend; empty: it did not */
 };
@@ -205,6 +212,12 @@ extern const acs_backend_ops acs_backend_sim;
 #ifdef ACS_HAVE_CUDA
 extern const acs_backend_ops acs_backend_cuda;
 #endif
+
+/*
+ * Whether a decided op that the host starts runs; its upstream ops have ended. If it does not, it is counted.
+ * ACS_NOT_READY: it does not run. ACS_ERR_DEVICE: it is unknown.
+ */
+acs_status acs_backend_decide(acs_backend *backend, const acs_record *op);
 
 /* Slots of all devices together; the limit ACS_BACKEND_SLOTS_MOST applies to several devices only. */
 static inline uint32_t acs_backend_slots(uint32_t slots, uint32_t devices)

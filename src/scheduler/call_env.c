@@ -200,3 +200,13 @@ acs_status acs_backend_call(acs_backend *backend, acs_record *op, int *native)
 {
     return acs_call_run(backend->calls, backend, op, 0, -1, NULL, native);
 }
+
+acs_status acs_backend_decide(acs_backend *backend, const acs_record *op)
+{
+    acs_cell cell;
+    if (!backend->ops->read_cell)
+        return acs_cell_runs(op->cell) ? ACS_OK : ACS_NOT_READY;
+    ACS_TRY(backend->ops->read_cell(backend, op->cell, &cell));
+    atomic_fetch_add_explicit(&backend->not_run, !cell.runs, memory_order_relaxed);
+    return cell.runs ? ACS_OK : ACS_NOT_READY;
+}

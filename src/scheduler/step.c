@@ -356,6 +356,13 @@ static void perform_host(acs_core *core, acs_action *action)
 {
     acs_record *op = action->host_op;
     int native = 0;
+    const bool decided = op->flags & ACS_RECORD_DECIDED;
+    const acs_status runs = ACS_UNLIKELY(decided) ? acs_backend_decide(core->backend, op) : ACS_OK;
+    if (ACS_UNLIKELY(runs != ACS_OK)) {
+        action->host_status = runs == ACS_NOT_READY ? ACS_OK : runs;
+        action->host_native = 0;
+        return;
+    }
     switch (op->kind) {
     case ACS_KIND_HOST:
         native = op->u.host.function(op->u.host.closure);

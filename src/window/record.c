@@ -350,6 +350,8 @@ acs_status acs_record_copy(acs_record_pool *pool, acs_record *to, const acs_reco
     to->type = from->type;
     to->segment_count = from->segment_count;
     to->content = from->content;
+    to->flags |= from->flags & ACS_RECORD_DECISION;
+    to->cell = from->cell;
     to->grid = from->grid;
     to->arg_count = from->arg_count;
     to->arg_bytes_used = from->arg_bytes_used;

@@ -14,6 +14,7 @@
 #define ACS_RECORD_H
 
 #include "base/base.h"
+#include "window/decision.h"
 
 typedef enum acs_op_kind {
     ACS_KIND_KERNEL,
@@ -48,7 +49,11 @@ enum {
     ACS_RECORD_REUSES = 1, /* blocks were handed out again just before this op: `reuses` */
     ACS_RECORD_PLACED = 2, /* the op was counted on one of several devices, until it ends */
     /* a copy made by the runtime: it also runs on data of failed ops, and then its downstream ops skip */
-    ACS_RECORD_PROPAGATES = 4
+    ACS_RECORD_PROPAGATES = 4,
+    ACS_RECORD_DECIDES = 8,  /* a decision: its argument is an acs_decision */
+    ACS_RECORD_DECIDED = 16, /* the op runs only if `cell` says so */
+    ACS_RECORD_GRID_DECIDED = 32, /* and takes its grid from it; `grid` is the largest */
+    ACS_RECORD_DECISION = ACS_RECORD_DECIDES | ACS_RECORD_DECIDED | ACS_RECORD_GRID_DECIDED
 };
 
 /*
@@ -88,6 +93,7 @@ typedef struct acs_record {
     uint16_t block_class;
     acs_arg_slot *args;     /* inline_args or in `block` */
     acs_reuse *reuses;      /* owned, if flags has ACS_RECORD_REUSES */
+    const acs_cell *cell;   /* of the decision that it obeys, if flags has ACS_RECORD_DECIDED */
     uint32_t arg_count;
     uint32_t arg_bytes_used;
     union {
@@ -177,6 +183,12 @@ acs_site acs_label_site(acs_label label);
 static inline const char *acs_record_name(const acs_record *record)
 {
     return acs_label_name(acs_record_label(record));
+}
+
+/* The decision that the record is. */
+static inline const acs_decision *acs_record_decision(const acs_record *record)
+{
+    return (const acs_decision *)(const void *)record->arg_bytes;
 }
 
 /* How many numbers the record takes, from `seq` on. */

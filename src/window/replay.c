@@ -43,6 +43,7 @@ static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
         if (!add_edges(shape, ops, at, before))
             return false;
         shape->arg_at[at + 1] = shape->arg_at[at] + ((ops[at]->arg_bytes_used + 15) & ~(uint32_t)15);
+        shape->decisions[at / 64] |= (uint64_t)((ops[at]->flags & ACS_RECORD_DECISION) != 0) << at % 64;
         shape->became_kernel[at / 64] |= (uint64_t)(ops[at]->asked != ACS_KIND_KERNEL) << at % 64;
     }
     return true;

@@ -29,6 +29,7 @@ typedef struct acs_replay_shape {
     const acs_record *const *op; /* by place; with the arguments and grid of replays in which they do not differ */
     uint32_t *arg_at;       /* by place, and one more: where a replay's own arguments lie, aligned to 16 bytes */
     uint64_t became_kernel[ACS_REPLAY_WORDS]; /* by place: the program called a copy, a fill or a repeatable function */
+    uint64_t decisions[ACS_REPLAY_WORDS]; /* by place: the op decides, or is decided */
 } acs_replay_shape;
 
 /* An op that did not run. */

@@ -47,7 +47,7 @@ typedef struct scenario {
     bool untyped;          /* no bundle was made */
     bool used_well;        /* no call failed before the backend was closed: whatever failed then is told to nobody */
     bool unpaged;          /* the device was taken for one without virtual memory */
-    bool unadapted;        /* a small copy was not made a kernel, as it may be */
+    bool unadapted;        /* a small copy was not made a kernel, or the host decides, as either may be */
     uint32_t bounces;      /* bundles that were handed back: one in any case, the first of those that recur */
     uint32_t refused; /* calls and ops that reported an error */
 } scenario;
@@ -113,7 +113,7 @@ static acs_record *small_new(acs_op_kind kind, void *dst, const void *src, int v
 {
     acs_record *op = copy_new(kind, dst, src, value);
     g_s.backend->ops->adapt(g_s.backend, op);
-    g_s.unadapted = g_s.unadapted || op->kind != ACS_KIND_KERNEL;
+    g_s.unadapted = g_s.unadapted || op->kind != ACS_KIND_KERNEL || !g_s.backend->decide;
     return op;
 }
 

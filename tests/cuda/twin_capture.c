@@ -328,6 +328,18 @@ TWIN_DEFINE(cuGraphKernelNodeGetParams, (CUgraphNode node, CUDA_KERNEL_NODE_PARA
     return CUDA_SUCCESS;
 }
 
+/* Only arguments are changed here. */
+TWIN_DEFINE(cuGraphKernelNodeSetParams, (CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *params), (node, params))
+{
+    twin_node *found = twin_find_locked(node, TWIN_NODE);
+    if (!found || found->op->kind != OP_LAUNCH || params->gridDimX != found->op->grid[0])
+        return CUDA_ERROR_INVALID_VALUE;
+    void **args = twin_args_copy(&found->op->kernel->spec, params->kernelParams);
+    free(found->op->args);
+    found->op->args = args;
+    return CUDA_SUCCESS;
+}
+
 TWIN_DEFINE(cuGraphMemsetNodeGetParams, (CUgraphNode node, CUDA_MEMSET_NODE_PARAMS_v1 *params), (node, params))
 {
     const twin_op *op = node_anywhere((uintptr_t)node);

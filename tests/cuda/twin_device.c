@@ -5,6 +5,7 @@
 #include "twin_internal.h"
 
 #include "cuda/device_code/device.h"
+#include "window/decision.h"
 
 #include <string.h>
 
@@ -25,7 +26,17 @@ static void args_change(twin_op *op, const acs_device_set *set)
     }
 }
 
-static void node_change(const acs_device_set *set)
+/* As device_code/cell.h. */
+static void obey(twin_op *op, const acs_cell *cell, bool grid)
+{
+    op->off = !cell->runs;
+    if (grid && cell->runs)
+        memcpy(op->grid, cell->grid, sizeof op->grid);
+    if (!cell->runs)
+        ++*cell->not_run;
+}
+
+static void node_change(const acs_device_set *set, uint64_t cells)
 {
     twin_node *node = twin_find_locked((void *)(uintptr_t)set->node, TWIN_NODE);
     if (!node || !node->live) {
@@ -39,6 +50,8 @@ static void node_change(const acs_device_set *set)
         memcpy(op->grid, set->grid, sizeof op->grid);
     if (set->what & ACS_DEVICE_SET_ENABLED)
         op->off = !(set->what & ACS_DEVICE_SET_ON);
+    if (set->what & ACS_DEVICE_SET_CELL)
+        obey(op, (const acs_cell *)(uintptr_t)(cells + (uint64_t)(int64_t)set->cell), set->what & ACS_DEVICE_SET_CELL_GRID);
     if (!op->off)
         (void)twin_touches_ok_locked(op, node->device);
 }
@@ -54,7 +67,33 @@ static void head_body(void *const *args)
     if (table->sets > most)
         twin_breach_locked("%u nodes are set of %u", table->sets, most);
     for (uint32_t i = 0; i < table->sets; i++)
-        node_change((const acs_device_set *)(const void *)(sets + (size_t)i * stride));
+        node_change((const acs_device_set *)(const void *)(sets + (size_t)i * stride), table->cells);
+}
+
+/* As device_code/decide.cu. */
+static void decide_body(void *const *args)
+{
+    const acs_decision *d = args[0];
+    acs_cell cell;
+    acs_decision_run(d, &cell);
+    for (uint32_t i = 0; i < d->target_count; i++) {
+        twin_node *node = twin_find_locked((void *)(uintptr_t)d->target[i], TWIN_NODE);
+        if (node && node->live && node->live->updatable)
+            obey(node->live, &cell, d->target_grids >> i & 1);
+        else
+            twin_breach_locked("a decision switches a node that the device may not change");
+    }
+    *d->cell = cell;
+}
+
+static size_t decide_touches(void *const *args, twin_range *out, size_t capacity)
+{
+    const acs_decision *d = args[0];
+    const twin_range ranges[] = {{(uint64_t)(uintptr_t)d->word, d->kind == ACS_DECIDE_DIM3 ? 12 : 4},
+                                 {(uint64_t)(uintptr_t)d->cell, sizeof(acs_cell)}};
+    for (size_t i = 0; i < 2 && i < capacity; i++)
+        out[i] = ranges[i];
+    return 2;
 }
 
 static void join_body(void *const *args)
@@ -160,11 +199,14 @@ TWIN_DEFINE_END(cuLibraryUnload, (CUlibrary handle), (handle), library_forgive)
 
 TWIN_DEFINE(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary handle, const char *name), (kernel, handle, name))
 {
-    static const uint32_t head[] = {8, 8, 4, 4, 4}, publish[] = {8, 4}, copy[] = {8, 8, 8, 8};
+    static const uint32_t head[] = {8, 8, 4, 4, 4}, publish[] = {8, 4}, copy[] = {8, 8, 8, 8},
+                          decide[] = {sizeof(acs_decision)};
     static const twin_kernel_spec known[] = {
         {.name = "acs_device_head", .body = head_body, .param_bytes = head, .param_count = 5},
         {.name = "acs_device_join", .body = join_body},
         {.name = "acs_device_publish", .body = publish_body, .param_bytes = publish, .param_count = 2},
+        {.name = "acs_device_decide", .body = decide_body, .touches = decide_touches, .param_bytes = decide,
+         .param_count = 1, .block_threads = ACS_DECISION_THREADS},
         {.name = "acs_device_copy", .body = copy_body, .touches = copy_touches, .param_bytes = copy, .param_count = 3,
          .block_threads = ACS_DEVICE_COPY_THREADS},
         {.name = "acs_device_copy_rows", .body = rows_body, .touches = rows_touches, .param_bytes = copy, .param_count = 4,

@@ -371,6 +371,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuGraphNodeGetDependentNodes, 12030)                                                                             \
     X(cuGraphNodeGetType, 10000)                                                                                       \
     X(cuGraphKernelNodeGetParams, 12000)                                                                               \
+    X(cuGraphKernelNodeSetParams, 12000)                                                                               \
     X(cuGraphMemsetNodeGetParams, 10000)                                                                               \
     X(cuGraphDestroy, 10000)                                                                                           \
     X(cuGraphAddKernelNode, 12000)                                                                                     \

@@ -69,6 +69,8 @@ NOT_ASKED_FOR(acs_memory_place, acs_memory_find, acs_memory *memory __attribute_
               uint64_t address __attribute__((unused)), acs_block *block __attribute__((unused)))
 NOT_ASKED_FOR(bool, acs_allocations_find, acs_allocations *allocations __attribute__((unused)),
               uint64_t address __attribute__((unused)), acs_allocation *allocation __attribute__((unused)))
+NOT_ASKED_FOR(acs_status, acs_backend_decide, acs_backend *backend __attribute__((unused)),
+              const acs_record *op __attribute__((unused)))
 NOT_ASKED_FOR(acs_status, acs_backend_call, acs_backend *backend __attribute__((unused)),
               acs_record *op __attribute__((unused)), int *native __attribute__((unused)))
 NOT_ASKED_FOR(void, acs_error_fill, acs_error *error __attribute__((unused)), acs_status status __attribute__((unused)),

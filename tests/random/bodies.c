@@ -98,3 +98,14 @@ void bodies_check(verdict *v)
         verdict_fail(v, "%u bytes of shared scratch not zeroed, %u calls at once in one slot, %u places not destroyed, "
                            "%u bad slots", dirty, races, alive, slots);
 }
+
+size_t mix_footprint(const acs_footprint_input *in, acs_segment *out, size_t capacity)
+{
+    const mix_head *head = in->args[0];
+    const mix_piece *piece = (const mix_piece *)(head + 1);
+    uint32_t from = *(const uint32_t *)in->user;
+    for (uint32_t i = from; i < head->pieces && i - from < capacity; i++)
+        out[i - from] = ACS_TILE_((acs_access)piece[i].access, piece[i].base, piece[i].row_bytes, piece[i].rows,
+                                  piece[i].pitch);
+    return head->pieces - from;
+}

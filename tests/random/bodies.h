@@ -12,6 +12,8 @@ typedef struct closure_head {
 } closure_head;
 
 void mix_body(const acs_grid *grid, void *const *args);
+/* The pieces of a kernel's first argument, as a program's own footprint function would find them. */
+size_t mix_footprint(const acs_footprint_input *in, acs_segment *out, size_t capacity);
 void nothing_body(const acs_grid *grid, void *const *args);
 int mix_host(void *closure);
 int mix_call(const acs_call_env *env, void *closure);

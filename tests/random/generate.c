@@ -4,6 +4,7 @@
  */
 #include "moving.h"
 #include "passing.h"
+#include "sections.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,23 +64,6 @@ void program_free(program *p)
     free(p);
 }
 
-#define SIZE_OF_(type) sizeof(type),
-#define SIGNATURE_(pieces, extras) {pieces, {extras 0}},
-static const struct {
-    uint32_t pieces;
-    uint16_t extras[MIX_EXTRAS + 1]; /* 0 ends it */
-} g_signatures[MIX_SIGNATURE_COUNT] = {MIX_SIGNATURES(SIGNATURE_, SIZE_OF_)};
-
-uint32_t signature_extras(int signature, const uint16_t **bytes, uint32_t *pieces)
-{
-    uint32_t n = 0;
-    while (n < MIX_EXTRAS && g_signatures[signature].extras[n])
-        n++;
-    *bytes = g_signatures[signature].extras;
-    *pieces = g_signatures[signature].pieces;
-    return n;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- arenas */
 
 static int add_arena(generator *g, domain *d, uint32_t owner, arena_kind kind, uint32_t bytes, bool temporary)
@@ -110,7 +94,7 @@ static void make_arenas(generator *g)
 {
     static const uint32_t sizes[] = {64, 200, 512, 1000, 2048, 4096};
     uint32_t domains = g->shared ? 1 : g->p->config.threads;
-    g->p->arenas = program_alloc(g->p, (domains * 6 + g->p->config.ops + 1) * sizeof(arena));
+    g->p->arenas = program_alloc(g->p, (domains * 7 + g->p->config.ops + 1) * sizeof(arena));
     for (uint32_t i = 0; i < domains; i++) {
         uint32_t count = 2 + dice_below(&g->dice, 3) + (g->p->config.tight ? 2 : 0);
         for (uint32_t n = 0; n < count; n++)
@@ -594,6 +578,10 @@ program *program_generate(const random_config *config)
             p->steps[i].thread = p->steps[i - g.period].thread;
         make_step(&g, &p->steps[i]);
     }
+    int words[8] = {0};
+    for (uint32_t i = 0; program_decides(config) && i < (g.shared ? 1 : config->threads); i++)
+        words[i] = add_arena(&g, &g.domains[i], i, ARENA_DEVICE, 4 * SECTION_WORDS, false);
+    sections_generate(p, words);
     if (config->tight)
         p->config.options.memory_limit = moving_least_memory(p);
     return p;

@@ -24,7 +24,7 @@ typedef struct settings {
     unsigned hang;         /* seconds after which a program counts as hanging */
     int backend;
     int64_t workers, wait, faults, window, issue; /* -1: chosen by the seed */
-    bool threads, serial, disable, check, dense, lazy, verbose, trace, shrink;
+    bool threads, serial, disable, check, dense, lazy, decide, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
     int64_t devices;    /* 0: the seed's choice */
@@ -191,6 +191,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
         c->options.window = PICK(&d, 16, 64, 256, 4096);
     dice later = {seed ^ 0x1b873593cc9e2d51u}; /* seeds keep their meaning without it */
     c->dense = s->dense || dice_percent(&later, 20);
+    c->decides = s->decide;
     if (c->dense) {
         c->options.window = s->window >= 0 ? s->window : PICK(&later, 32, 128, 1024);
         c->options.fifo = PICK(&later, 16, 64, 1024);
@@ -364,6 +365,8 @@ static void report(const random_totals *t, double seconds)
                t->issued_by[ACS_ISSUE_GPU]);
     if (t->replays)
         printf("repeats: %" PRIu64 " kernels in %" PRIu64 " replays\n", t->replayed, t->replays);
+    if (t->not_run)
+        printf("decided: %" PRIu64 " ops did not run\n", t->not_run);
     if (t->copies_as_kernels)
         printf("copies and fills as kernels: %" PRIu64 ", library calls: %" PRIu64 "\n", t->copies_as_kernels,
                t->calls_as_kernels);
@@ -404,6 +407,7 @@ static int usage(const char *bad)
             "  --drop LIST    without these steps, such as 3,7-9; --order S: sim: another order of the same program\n"
             "  --lazy         blocks move, some are addresses alone, and memory may be short\n"
             "  --dense        all programs have mostly kernels, which recur, and callers that run ahead\n"
+            "  --decide       all programs that do not fail have ops which words in memory switch off\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);
@@ -437,6 +441,7 @@ static bool parse_flag(settings *s, const char *name)
                  {"--disable", offsetof(settings, disable)}, {"--check", offsetof(settings, check)},
                  {"--verbose", offsetof(settings, verbose)}, {"--trace", offsetof(settings, trace)},
                  {"--shrink", offsetof(settings, shrink)},   {"--dense", offsetof(settings, dense)},
+                 {"--decide", offsetof(settings, decide)},
                  {"--lazy", offsetof(settings, lazy)}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(name, flags[i].name) == 0)

@@ -4,6 +4,7 @@
  * waits returned, what the program saw in between, and all bytes at the end. Called by main.c after program_run.
  */
 #include "program.h"
+#include "sections.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -202,7 +203,9 @@ static void check_error(const oracle *o, const step *s)
 /* An op that can be skipped. Injected faults are learnt from the run; everything else is known. */
 static void judge_op(oracle *o, step *s)
 {
-    if (s->kind == STEP_ALLOC && o->p->direct_init)
+    if (!sections_runs(o->p, s))
+        o->totals->not_run++;
+    else if (s->kind == STEP_ALLOC && o->p->direct_init)
         execute(o, s); /* filled by the program itself */
     else if (inherit(o, s))
         add_poison(o, s, ACS_ERR_SKIPPED);
@@ -318,6 +321,7 @@ static void oracle_pass(program *p, verdict *v, random_totals *totals)
     oracle o = {.p = p, .v = v, .totals = totals};
     o.one_order = p->config.threads == 1 || p->config.baton;
     o.root_words = p->step_count / 64 + 1;
+    sections_reset(p);
     o.poison = program_alloc(p, p->step_count * sizeof *o.poison);
     for (uint32_t i = 0; i < p->arena_count; i++)
         for (uint32_t k = 0; k < p->arenas[i].bytes; k++)

@@ -37,8 +37,15 @@ typedef struct random_config {
     bool gpu;           /* device memory cannot be touched by the program */
     bool may_lose;      /* the device may be lost on purpose */
     bool trace;         /* print each step of the run */
+    bool decides;       /* many ops are decided by words in memory: sections.h; other programs have some, too */
     unsigned char *drop; /* NULL, or for each step whether it is left out */
 } random_config;
+
+/* The section and branch that a step lies in (sections.h); index -1: none. */
+typedef struct section_place {
+    int index;
+    bool other; /* behind acs_else */
+} section_place;
 
 typedef enum step_kind {
     STEP_KERNEL, STEP_MEMCPY, STEP_MEMSET, STEP_HOST, STEP_CALL, STEP_AFTER_STREAM, STEP_ALLOC, /* ops that can be skipped */
@@ -93,6 +100,10 @@ typedef struct step {
     int arena;              /* ALLOC, FREE */
     struct step *target;    /* CALLBACK, WAIT, QUERY */
 
+    section_place section;  /* that it lies in */
+    bool counted;           /* KERNEL: its grid is read from the word `count` */
+    span count;
+
     /* what it declares: `given` in the call, then the pieces from `computed_from` on by the footprint function */
     const span *given;
     uint32_t given_count;
@@ -137,6 +148,8 @@ typedef struct program {
     random_config config;
     step *steps;
     uint32_t step_count;
+    struct section *sections;
+    uint32_t section_count;
     arena *arenas;
     uint32_t arena_count;
     uint32_t period;        /* of a dense program: steps after which much comes again; 0: it is none */
@@ -179,6 +192,7 @@ typedef struct random_totals {
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
     uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
+    uint64_t not_run;    /* ops that words in memory switched off */
     uint64_t replays, replayed; /* of repeats, and the kernels in them */
     uint64_t many_slots; /* programs with more than four active slots */
     uint64_t transfers;  /* copies between devices */

@@ -7,6 +7,7 @@
 #include "fibers.h"
 #include "moving.h"
 #include "passing.h"
+#include "sections.h"
 #include "simulator/sim_driver.h"
 
 #include <inttypes.h>
@@ -64,18 +65,6 @@ static acs_segment segment_of(const run *r, const span *s)
     return acs_make_segment((acs_extent)s->extent, (acs_access)s->access, base, s->row_bytes, s->rows, s->pitch);
 }
 
-/* The pieces of a kernel's first argument, as a program's own footprint function would find them. */
-static size_t mix_footprint(const acs_footprint_input *in, acs_segment *out, size_t capacity)
-{
-    const mix_head *head = in->args[0];
-    const mix_piece *piece = (const mix_piece *)(head + 1);
-    uint32_t from = *(const uint32_t *)in->user;
-    for (uint32_t i = from; i < head->pieces && i - from < capacity; i++)
-        out[i - from] = ACS_TILE_((acs_access)piece[i].access, piece[i].base, piece[i].row_bytes, piece[i].rows,
-                                  piece[i].pitch);
-    return head->pieces - from;
-}
-
 static acs_uses uses_of(run *r, step *s)
 {
     uint32_t computed = s->computed ? s->work_count - s->computed_from : 0;
@@ -125,6 +114,8 @@ static void do_kernel(run *r, step *s)
                                 .block = {s->block, 1, 1}, .shared_bytes = s->shared_bytes};
     if (!kernel.function)
         kernel.kind = ACS_KERNEL_NONE;
+    if (s->counted)
+        sections_count(&launch, r->p, s);
     if (s->signature >= 0) {
         work.head.extras = signature_extras(s->signature, &sizes, &fit);
         fill_pieces(r, s, work.pieces);
@@ -411,6 +402,7 @@ static void *produce(void *argument)
     run *r = me->r;
     bool baton = r->p->config.baton;
     passing pass = {0, false};
+    section_stack sections = {.depth = 0};
     for (uint32_t i = 0; i < r->p->step_count; i++) {
         step *s = &r->p->steps[i];
         if (s->thread != me->thread)
@@ -418,11 +410,14 @@ static void *produce(void *argument)
         const bool go = wait_turn(r, i);
         if (go && !passing_next(&pass, r->p, r->context, s))
             run_fail(r, s, "a pass that was begun cannot be ended");
+        if (go && !sections_move(&sections, r->p, r->context, s->section))
+            run_fail(r, s, "a section cannot be begun or ended");
         if (go)
             do_step(r, s);
         if (baton)
             pass_turn(r);
     }
+    (void)sections_move(&sections, r->p, r->context, (section_place){-1, false});
     passing_last(&pass, r->p, r->context);
     return NULL;
 }

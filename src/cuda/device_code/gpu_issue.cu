@@ -15,6 +15,8 @@
  */
 #include "gpu_issue.h"
 
+#include "cell.h"
+
 #include "../../base/tuning.h"
 
 enum { WARP = 32, SCAN_WORDS = ACS_RELEASE_TREE_ITEMS / 32 };
@@ -68,6 +70,8 @@ static __device__ void set_node(const acs_gpu_issue_slot *slot, const acs_gpu_is
         error = cudaGraphKernelNodeSetGridDim(node, dim3(entry->grid[0], entry->grid[1], entry->grid[2]));
     if (error != cudaSuccess)
         refuse(slot, entry->place, error);
+    if (entry->cell)
+        obey_cell(entry->node, reinterpret_cast<const acs_cell *>(entry->cell), entry->cell_grid != 0);
 }
 
 static __device__ void set_place(acs_gpu_issue_slot *slot, const acs_gpu_issue_table *table,

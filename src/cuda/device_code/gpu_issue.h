@@ -50,7 +50,8 @@ typedef struct acs_gpu_issue_entry {
     uint16_t args_bytes; /* changed bytes of arguments; 0: none */
     uint16_t args_first; /* their offset in the kernel's parameters */
     uint32_t grid[3];    /* new grid; grid[0] 0: unchanged */
-    uint32_t reserved[3];
+    uint32_t cell_grid;  /* whether it takes its grid from the cell */
+    uint64_t cell;       /* acs_cell that it obeys; 0: none */
 } acs_gpu_issue_entry;
 
 /* A place in device memory: one 128-byte line, so that a release kernel reads all it needs at once. */

@@ -5,6 +5,8 @@
  */
 #include "device.h"
 
+#include "cell.h"
+
 /* Trap on an error, so that the device is given up: a node that was not set would run with another op's arguments. */
 static __device__ void must(cudaError_t error)
 {
@@ -12,7 +14,7 @@ static __device__ void must(cudaError_t error)
         __trap();
 }
 
-static __device__ void apply(const acs_device_set *set)
+static __device__ void apply(const acs_device_set *set, uint64_t cells)
 {
     cudaGraphDeviceNode_t node = reinterpret_cast<cudaGraphDeviceNode_t>(set->node);
     if (set->bytes)
@@ -21,6 +23,9 @@ static __device__ void apply(const acs_device_set *set)
         must(cudaGraphKernelNodeSetGridDim(node, dim3(set->grid[0], set->grid[1], set->grid[2])));
     if (set->what & ACS_DEVICE_SET_ENABLED)
         must(cudaGraphKernelNodeSetEnabled(node, (set->what & ACS_DEVICE_SET_ON) != 0));
+    if (set->what & ACS_DEVICE_SET_CELL)
+        obey_cell(set->node, reinterpret_cast<const acs_cell *>(cells + static_cast<int64_t>(set->cell)),
+                  (set->what & ACS_DEVICE_SET_CELL_GRID) != 0);
 }
 
 /*
@@ -47,7 +52,7 @@ extern "C" __global__ void acs_device_head(const acs_device_table *table, uint64
     }
     __syncthreads();
     if (first + lane < head.sets)
-        apply(reinterpret_cast<const acs_device_set *>(reinterpret_cast<const char *>(own) + lane * stride));
+        apply(reinterpret_cast<const acs_device_set *>(reinterpret_cast<const char *>(own) + lane * stride), head.cells);
 }
 
 /* A join or barrier. An empty kernel is cheaper than an empty node. */

@@ -41,11 +41,10 @@ static uint16_t put_followers(filling *fill, const acs_gpu_issue_lane *lane, int
  * Find the changed arguments; all, if the cell's contents are not known. The range has pieces of 16 bytes, since the
  * head reads the host's memory, and smaller pieces would take more trips.
  */
-static void update_args(const acs_record *op, const acs_cuda_type *type, acs_gpu_issue_cell *cell, uint32_t *from,
-                        uint32_t *to)
+static void update_args(const acs_cuda_contents *contents, const acs_cuda_type *type, acs_gpu_issue_cell *cell,
+                        uint32_t *from, uint32_t *to)
 {
-    const acs_cuda_contents contents = acs_cuda_contents_of(op);
-    acs_cuda_args_update(type, &contents, cell->args, from, to);
+    acs_cuda_args_update(type, contents, cell->args, from, to);
     if (!cell->known) {
         *from = 0;
         *to = type->arg_bytes;
@@ -56,20 +55,22 @@ static void update_args(const acs_record *op, const acs_cuda_type *type, acs_gpu
 }
 
 /* Write an op's entry, with the grid and arguments that differ from its node's. */
-static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record *op, const acs_cuda_type *type,
-                     acs_gpu_issue_cell *cell)
+static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_cuda_contents *contents,
+                     const acs_cuda_type *type, acs_gpu_issue_cell *cell)
 {
-    const acs_dim3 grid = op->grid;
+    const acs_dim3 grid = contents->grid;
     const uint32_t wanted[3] = {grid.x, grid.y, grid.z};
     uint32_t from, to;
     if (!cell->known || memcmp(cell->grid, wanted, sizeof wanted) != 0) {
         memcpy(cell->grid, wanted, sizeof wanted);
         memcpy(entry->grid, wanted, sizeof wanted);
     }
-    update_args(op, type, cell, &from, &to);
+    update_args(contents, type, cell, &from, &to);
     /* Until the bundle is launched the node's contents are not known. */
     cell->known = false;
     entry->node = cell->node;
+    entry->cell = (uint64_t)(uintptr_t)contents->cell;
+    entry->cell_grid = contents->cell_grid;
     if (to <= from)
         return;
     if (fill->args_at + (to - from) > ACS_GPU_ISSUE_TABLE_BYTES) {
@@ -83,6 +84,23 @@ static void put_node(filling *fill, acs_gpu_issue_entry *entry, const acs_record
     fill->args_at += (to - from + 15) & ~15u;
 }
 
+static uint64_t cell_node(const void *lane, uint32_t item)
+{
+    return ((const acs_gpu_issue_lane *)lane)->cell[item]->node;
+}
+
+/* Put the op's entry, with what it decides or obeys. */
+static void put_op(filling *fill, acs_gpu_issue_entry *entry, const acs_cuda_links *links, const acs_batch *batch,
+                   uint32_t item, acs_gpu_issue_lane *lane)
+{
+    const acs_record *op = batch->items[item].op;
+    acs_decision room;
+    acs_cuda_contents contents = acs_cuda_contents_of(op);
+    if (ACS_UNLIKELY(op->flags & ACS_RECORD_DECISION))
+        acs_cuda_links_apply(links, item, op, cell_node, lane, &room, &contents);
+    put_node(fill, entry, &contents, lane->type[item]->type, lane->cell[item]);
+}
+
 /* Write one entry for each node of the release tree. False: the arguments have no room. */
 static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lane, unsigned char *table)
 {
@@ -92,7 +110,9 @@ static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lan
     uint32_t followers_at = (uint32_t)(sizeof *header + tree->nodes * sizeof *entries);
     filling fill = {.table = table, .followers = (uint16_t *)(void *)(table + followers_at)};
     uint16_t position = 0;
+    acs_cuda_links links;
 
+    acs_cuda_links_of(batch, &links);
     fill.args_at = (uint32_t)(followers_at + (tree->out_used + tree->head.out_count) * sizeof(uint16_t) + 15) & ~15u;
     (void)put_followers(&fill, lane, slot, &tree->head);
     for (uint32_t i = 0; i < tree->nodes; i++) {
@@ -108,7 +128,7 @@ static bool fill_table(const acs_batch *batch, int slot, acs_gpu_issue_lane *lan
             .out_first = put_followers(&fill, lane, slot, node),
         };
         if (node->kind == ACS_RELEASE_TREE_OP)
-            put_node(&fill, &entries[i], batch->items[i].op, lane->type[i]->type, cell);
+            put_op(&fill, &entries[i], &links, batch, i, lane);
     }
     *header = (acs_gpu_issue_table){.entries = tree->nodes,
                                  .ops = position,

@@ -85,7 +85,7 @@ bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes)
 
 /* --------------------------------------------------------------------------------------------------------- shapes */
 
-/* Whether the graph has the bundle's shape: by chance the keys of two bundles may be equal. */
+/* Whether the graph has the bundle's shape. */
 static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
 {
     const uint32_t *word = exec->shape, *end = word + exec->shape_words;
@@ -99,6 +99,13 @@ static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
                 return false;
     }
     return word == end;
+}
+
+/* By chance the keys of two graphs may be equal. */
+static bool is_wanted(const acs_cuda_exec *exec, const acs_cuda_wanted *want)
+{
+    return exec->replay_id == (want->replay ? want->replay->shape->id : 0) &&
+           (!want->type || exec->types[0]->number == want->type) && (!want->batch || same_shape(exec, want->batch));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- adding */
@@ -154,8 +161,7 @@ acs_cuda_exec *acs_cuda_exec_find(acs_cuda *self, const acs_cuda_wanted *want, b
         if (has_copies && !exec && !*more)
             exec = take_locked(self, want, true);
     }
-    const uint64_t replay_id = want->replay ? want->replay->shape->id : 0;
-    if (exec && (exec->replay_id != replay_id || (want->batch && !same_shape(exec, want->batch)))) {
+    if (exec && !is_wanted(exec, want)) {
         put_back_locked(methods->cache, exec);
         exec = NULL;
     }

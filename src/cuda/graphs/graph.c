@@ -153,9 +153,9 @@ static void size_sets(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *
     for (uint32_t i = 0; i < plan->nodes; i++) {
         if (plan->node[i].kind != ACS_CUDA_NODE_OP)
             continue;
-        const uint32_t bytes = acs_cuda_type_find(self, plan->node[i].type)->arg_bytes;
-        most = bytes > most ? bytes : most;
-        exec->settable += !plan->node[i].fixed;
+        const acs_cuda_type *type = acs_cuda_type_find(self, plan->node[i].type);
+        most = type->arg_bytes > most ? type->arg_bytes : most;
+        exec->settable += !plan->node[i].fixed || type->decided;
     }
     exec->stride = (uint32_t)(sizeof(acs_device_set) + most + 15) / 16 * 16;
 }
@@ -173,7 +173,7 @@ static void fill_held(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *
         acs_device_set *held = held_of(exec, op);
         held->grid[0] = held->grid[1] = held->grid[2] = 1;
         exec->types[op] = acs_cuda_type_find(self, plan->node[i].type);
-        exec->fixed[op] = plan->node[i].fixed;
+        exec->fixed[op] = plan->node[i].fixed && !exec->types[op]->decided;
         exec->on[op / 64] |= (uint64_t)1 << op % 64;
         if (first)
             hold(held, exec->types[op], &first[op]);
@@ -255,6 +255,7 @@ void acs_cuda_exec_begin(acs_cuda_exec *exec)
     acs_device_table *table = table_of(exec, exec->next);
     table->sets = 0;
     exec->publish = values_of(table);
+    exec->cells = NULL;
     memset(exec->publish, 0, exec->values * sizeof(uint64_t));
     memset(exec->filled, 0, (exec->ops / 64 + 1) * sizeof *exec->filled);
 }
@@ -269,7 +270,21 @@ static acs_device_set *set_add(acs_cuda_exec *exec, const acs_device_set *held, 
     set->what = what;
     set->bytes = 0;
     set->first = 0;
+    set->cell = 0;
     return set;
+}
+
+/* The head obeys this cell. */
+static void set_cell(acs_cuda_exec *exec, acs_device_set *set, const acs_cuda_contents *contents)
+{
+    exec->cells = exec->cells ? exec->cells : contents->cell;
+    set->what |= contents->cell_grid ? ACS_DEVICE_SET_CELL | ACS_DEVICE_SET_CELL_GRID : ACS_DEVICE_SET_CELL;
+    set->cell = (int32_t)((const char *)contents->cell - (const char *)exec->cells);
+}
+
+uint64_t acs_cuda_exec_node(const acs_cuda_exec *exec, uint32_t op)
+{
+    return exec->fixed[op] ? 0 : held_of(exec, op)->node;
 }
 
 /*
@@ -314,7 +329,7 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
         what = ACS_DEVICE_SET_ENABLED | ACS_DEVICE_SET_ON;
     if (held->grid[0] != grid.x || held->grid[1] != grid.y || held->grid[2] != grid.z)
         what |= ACS_DEVICE_SET_GRID;
-    if (!what && from >= end)
+    if (!what && from >= end && !contents->cell)
         return CUDA_SUCCESS;
     exec->on[op / 64] |= bit;
     held->grid[0] = grid.x;
@@ -323,6 +338,8 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
     if (exec->fixed[op])
         return set_fixed(self, exec, op, what, from < end);
     acs_device_set *set = set_add(exec, held, what);
+    if (contents->cell)
+        set_cell(exec, set, contents);
     if (from < end) {
         set->first = (uint16_t)from;
         set->bytes = (uint16_t)(end - from);
@@ -356,6 +373,7 @@ CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uin
     CUresult result = switch_off_the_rest(self, exec);
     table->values = exec->values;
     table->word = (uint64_t)(uintptr_t)&self->methods->words[slot].value;
+    table->cells = (uint64_t)(uintptr_t)exec->cells;
     if (result == CUDA_SUCCESS)
         result = head_params(self, exec, exec->next, false);
     if (result == CUDA_SUCCESS)

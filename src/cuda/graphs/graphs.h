@@ -42,6 +42,7 @@ struct acs_cuda_type {
     uint32_t shared_bytes;
     uint32_t arg_bytes; /* bytes of all parameters, gaps included */
     bool packed;        /* whether a record's arguments lie at the parameters' offsets */
+    bool decided;       /* its ops obey cells: their nodes are never fixed */
     bool brief;         /* one of the library's small copies: a bundle's time is never blamed on it */
     _Atomic bool refused; /* whether a graph with it could not be built */
     _Atomic uint32_t long_turn; /* launches since it is known to take long */
@@ -101,6 +102,7 @@ typedef struct acs_cuda_exec {
     uint32_t *shape;     /* shape of a replayed bundle, for comparison */
     size_t shape_words;
     uint64_t *publish;   /* values of the launch that is being filled */
+    const acs_cell *cells; /* the first cell that the head obeys in that launch; NULL: none yet */
 } acs_cuda_exec;
 
 /* The timing of a bundle: from when all earlier ops of its slot were seen completed until the bundle was. */
@@ -162,12 +164,41 @@ typedef struct acs_cuda_contents {
     acs_dim3 grid;
     const unsigned char *bytes;
     const acs_arg_slot *args; /* where the arguments lie in the bytes */
+    const acs_cell *cell;     /* that the head obeys; NULL: none */
+    bool cell_grid;           /* it takes its grid from the cell */
 } acs_cuda_contents;
 
 static inline acs_cuda_contents acs_cuda_contents_of(const acs_record *op)
 {
-    return (acs_cuda_contents){op->grid, op->arg_bytes, op->args};
+    return (acs_cuda_contents){.grid = op->grid, .bytes = op->arg_bytes, .args = op->args};
 }
+
+/*
+ * graphs/decided.c: which ops of a launch obey which decisions in it. The launch's ops have numbers below
+ * ACS_BATCH_ITEMS; add those that decide or are decided in their order, with their arguments.
+ */
+enum { ACS_CUDA_LINK_HEADS = 256 };
+typedef struct acs_cuda_link_targets {
+    uint16_t op[ACS_DECISION_TARGETS];
+} acs_cuda_link_targets;
+typedef struct acs_cuda_links {
+    uint16_t heads[ACS_CUDA_LINK_HEADS]; /* by cell: latest decision + 1 */
+    uint16_t older[ACS_BATCH_ITEMS];
+    uint16_t obeys[ACS_BATCH_ITEMS]; /* by op that is decided: its decision + 1; 0: that is not in the launch */
+    uint8_t count[ACS_BATCH_ITEMS];  /* by decision: its targets */
+    uint32_t grids[ACS_BATCH_ITEMS];
+    const acs_cell *cell[ACS_BATCH_ITEMS];
+    acs_cuda_link_targets targets[ACS_BATCH_ITEMS];
+} acs_cuda_links;
+void acs_cuda_links_begin(acs_cuda_links *links);
+void acs_cuda_links_add(acs_cuda_links *links, uint32_t op, const acs_record *record, const unsigned char *args);
+/* Those of a bundle, by item. */
+void acs_cuda_links_of(const acs_batch *batch, acs_cuda_links *links);
+/* The node of an op of the launch, as the device knows it. */
+typedef uint64_t (*acs_cuda_node_of)(const void *user, uint32_t op);
+/* Add to a decision's contents its targets (`room`: where they then are), and to a decided op's contents its cell. */
+void acs_cuda_links_apply(const acs_cuda_links *links, uint32_t op, const acs_record *record, acs_cuda_node_of node_of,
+                          const void *user, acs_decision *room, acs_cuda_contents *contents);
 
 /* args.c; no CUDA call */
 /* A hash of the op's grid and arguments. */
@@ -201,6 +232,8 @@ static inline void acs_cuda_exec_keep(acs_cuda_exec *exec, uint32_t word, uint64
 {
     exec->filled[word] |= ops;
 }
+/* The device's handle of an op's node; 0: it is fixed. */
+uint64_t acs_cuda_exec_node(const acs_cuda_exec *exec, uint32_t op);
 /* The launch ends at `value` of the slot. */
 CUresult acs_cuda_exec_launch(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value);
 
@@ -216,6 +249,8 @@ void acs_cuda_rooms_free(acs_cuda *self);
 /* Make the plan of a bundle's shape, or of layers. False: it is too large. */
 bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan);
 bool acs_cuda_plan_layers(const acs_layer_template *shape, acs_cuda_plan *plan);
+/* The plan of one op. */
+void acs_cuda_plan_op(uint32_t type, acs_cuda_plan *plan);
 /*
  * Layers publish progress after this many levels; other graphs after TUNE_GRAPH_PUBLISH_OPS ops. And the nodes of a
  * graph of layers, without its head.
@@ -239,6 +274,7 @@ typedef struct acs_cuda_wanted {
     const acs_batch *batch; /* bundle with the graph's shape; NULL: a replay's, or layers of `shape` */
     acs_replay *replay; /* NULL: none */
     const acs_layer_template *shape;
+    uint32_t type;      /* of a graph with one op: its type; 0: another graph */
 } acs_cuda_wanted;
 /* Find a copy, which belongs to this thread until it is issued. *more: none was found, and one may be built. */
 acs_cuda_exec *acs_cuda_exec_find(acs_cuda *self, const acs_cuda_wanted *want, bool *more);

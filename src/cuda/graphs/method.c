@@ -125,6 +125,7 @@ typedef struct bundle {
     /* hash of its types and edges as they came: cheaper than acs_dag.key, and as good for bundles that recur */
     uint64_t key;
     uint64_t content; /* hash of these and all arguments */
+    uint8_t flags;    /* ACS_RECORD_ flags that its ops have */
     acs_dag *dag;     /* made with `cost` when the first method needs it */
     bool dag_made;
     acs_cost_model_bundle cost;
@@ -198,6 +199,39 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
 
 /* ---------------------------------------------------------------------------------------------------- issue methods */
 
+/* The bundle's ops in a cached graph: where item i is. */
+typedef struct placed {
+    const acs_cuda_exec *exec;
+    uint16_t at[ACS_BATCH_ITEMS];
+} placed;
+
+static uint64_t item_node(const void *user, uint32_t item)
+{
+    const placed *to = user;
+    return acs_cuda_exec_node(to->exec, to->at[item]);
+}
+
+/* Fill the bundle's ops into the graph. */
+static CUresult fill_bundle(acs_cuda *self, const bundle *b, acs_cuda_exec *exec, const placed *to)
+{
+    const acs_batch *batch = b->batch;
+    const bool decisions = b->flags & ACS_RECORD_DECISION;
+    acs_cuda_links links;
+    CUresult result = CUDA_SUCCESS;
+    if (ACS_UNLIKELY(decisions))
+        acs_cuda_links_of(batch, &links);
+    for (uint32_t i = 0; i < batch->items_used && result == CUDA_SUCCESS; i++) {
+        if (!batch->items[i].op)
+            continue;
+        acs_decision room;
+        acs_cuda_contents contents = acs_cuda_contents_of(batch->items[i].op);
+        if (ACS_UNLIKELY(decisions))
+            acs_cuda_links_apply(&links, i, batch->items[i].op, item_node, to, &room, &contents);
+        result = acs_cuda_exec_set(self, exec, to->at[i], &contents);
+    }
+    return result;
+}
+
 static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
 {
     const acs_dag *dag = dag_of(self, b);
@@ -213,14 +247,12 @@ static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
     acs_cuda_exec *exec = acs_cuda_exec_get(self, &want);
     if (!exec)
         return ACS_NOT_READY;
-    CUresult result = CUDA_SUCCESS;
+    placed to = {.exec = exec};
+    for (uint32_t i = 0; i < dag->nodes; i++)
+        to.at[i] = (uint16_t)(layers->level[i] * cells + layers->cell[i]);
     acs_cuda_range_begin(self, b->batch, ACS_METHOD_LAYERS);
     acs_cuda_exec_begin(exec);
-    for (uint32_t i = 0; i < dag->nodes && result == CUDA_SUCCESS; i++)
-        if (dag->node[i].type) {
-            const acs_cuda_contents contents = acs_cuda_contents_of(b->batch->items[i].op);
-            result = acs_cuda_exec_set(self, exec, layers->level[i] * cells + layers->cell[i], &contents);
-        }
+    const CUresult result = fill_bundle(self, b, exec, &to);
     for (uint32_t level = step - 1; level < layers->levels && level + 1 < b->shape.levels; level += step)
         if (layers->prefix[level])
             exec->publish[level / step] = b->value - b->ops + layers->prefix[level];
@@ -267,6 +299,7 @@ static void compute_keys(bundle *b)
             continue;
         fetch_fields(item->op);
         content = mix(content, item->op->content);
+        b->flags |= item->op->flags;
         b->ops++;
     }
     b->key = key;
@@ -284,17 +317,16 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     const acs_cuda_wanted want = {.key = key, .nodes = replay_nodes(b), .slot = b->slot, .sightings = sightings,
                                   .fixed = fixed, .batch = b->batch};
     acs_cuda_exec *exec = acs_cuda_exec_get(self, &want);
-    uint32_t op = 0;
-    CUresult result = CUDA_SUCCESS;
+    uint16_t op = 0;
     if (!exec)
         return ACS_NOT_READY;
+    placed to = {.exec = exec};
+    for (uint32_t i = 0; i < b->batch->items_used; i++)
+        if (b->batch->items[i].op)
+            to.at[i] = op++;
     acs_cuda_range_begin(self, b->batch, ACS_METHOD_REPLAY);
     acs_cuda_exec_begin(exec);
-    for (uint32_t i = 0; i < b->batch->items_used && result == CUDA_SUCCESS; i++)
-        if (b->batch->items[i].op) {
-            const acs_cuda_contents contents = acs_cuda_contents_of(b->batch->items[i].op);
-            result = acs_cuda_exec_set(self, exec, op++, &contents);
-        }
+    const CUresult result = fill_bundle(self, b, exec, &to);
     for (uint32_t ops = TUNE_GRAPH_PUBLISH_OPS, p = 0; ops < b->ops; ops += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = b->value - b->ops + ops;
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);

@@ -24,6 +24,13 @@ static void edge_add(acs_cuda_plan *plan, uint32_t to)
     plan->node[plan->nodes - 1].edge_count++;
 }
 
+void acs_cuda_plan_op(uint32_t type, acs_cuda_plan *plan)
+{
+    plan->nodes = plan->edges_used = plan->values = 0;
+    plan->ops = 1;
+    (void)node_add(plan, ACS_CUDA_NODE_OP, type);
+}
+
 static bool plan_fits(const acs_cuda_plan *plan, uint32_t edges)
 {
     return plan->nodes < ACS_CUDA_PLAN_NODES && plan->edges_used + edges <= ACS_CUDA_PLAN_EDGES;

@@ -16,21 +16,44 @@ static uint32_t ops_before(const acs_replay *r, uint32_t places)
     return ops;
 }
 
+static uint64_t place_node(const void *exec, uint32_t at)
+{
+    return acs_cuda_exec_node(exec, at);
+}
+
+/* Find which of its decided ops obey which decisions. */
+static void link_decisions(acs_replay *r, acs_cuda_links *links)
+{
+    bool begun = false;
+    for (uint32_t word = 0; word < ACS_REPLAY_WORDS; word++)
+        for (uint64_t left = r->on[word] & r->shape->decisions[word]; left; left &= left - 1) {
+            const uint32_t at = word * 64 + (uint32_t)__builtin_ctzll(left);
+            if (!begun)
+                acs_cuda_links_begin(links);
+            begun = true;
+            acs_cuda_links_add(links, at, r->shape->op[at], acs_replay_args(r, at));
+        }
+}
+
 /*
  * Fill a word of the replay's ops into the graph. Those that are on in both, with the shape's own contents, stay as
  * they are.
  */
-static CUresult fill(acs_cuda *self, acs_cuda_exec *exec, const acs_replay *r, uint32_t word)
+static CUresult fill(acs_cuda *self, acs_cuda_exec *exec, const acs_replay *r, const acs_cuda_links *links, uint32_t word)
 {
-    const uint64_t same = r->on[word] & ~r->differs[word] & exec->on[word] & exec->shapes_own[word];
+    const uint64_t same = r->on[word] & ~r->differs[word] & exec->on[word] & exec->shapes_own[word] &
+                          ~r->shape->decisions[word];
     CUresult result = CUDA_SUCCESS;
     acs_cuda_exec_keep(exec, word, same);
     for (uint64_t left = r->on[word] & ~same; left && result == CUDA_SUCCESS; left &= left - 1) {
         const uint32_t at = word * 64 + (uint32_t)__builtin_ctzll(left);
         const acs_record *op = r->shape->op[at];
-        const acs_cuda_contents contents = {.grid = {acs_replay_width(r, at), op->grid.y, op->grid.z},
+        acs_decision room;
+        acs_cuda_contents contents = {.grid = {acs_replay_width(r, at), op->grid.y, op->grid.z},
                                             .bytes = acs_replay_args(r, at),
                                             .args = op->args};
+        if (r->shape->decisions[word] >> at % 64 & 1)
+            acs_cuda_links_apply(links, at, op, place_node, exec, &room, &contents);
         result = acs_cuda_exec_set(self, exec, at, &contents);
     }
     exec->shapes_own[word] = (exec->shapes_own[word] & ~r->on[word]) | (r->on[word] & ~r->differs[word]);
@@ -51,10 +74,12 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
     if (!exec)
         return ACS_NOT_READY;
     CUresult result = CUDA_SUCCESS;
+    acs_cuda_links links;
+    link_decisions(r, &links);
     acs_cuda_range_begin_replay(self, r);
     acs_cuda_exec_begin(exec);
     for (uint32_t word = 0; word * 64 < places && result == CUDA_SUCCESS; word++)
-        result = fill(self, exec, r, word);
+        result = fill(self, exec, r, &links, word);
     const uint64_t before = item->value - ops_before(r, places);
     for (uint32_t at = TUNE_GRAPH_PUBLISH_OPS, p = 0; at < places; at += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = before + ops_before(r, at);
@@ -65,13 +90,15 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
 
 typedef struct launching {
     acs_cuda *self;
-    CUstream stream;
+    const acs_item *item;
 } launching;
 
 static acs_status launch_one(void *user, acs_record *op, int *native, const char **text)
 {
     const launching *to = user;
-    const CUresult result = acs_cuda_launch(to->self, op, to->stream);
+    const CUresult result = op->flags & ACS_RECORD_DECISION
+                                ? acs_cuda_launch_decided(to->self, op, to->item->slot, to->item->value)
+                                : acs_cuda_launch(to->self, op, to->self->streams[to->item->slot]);
     if (ACS_LIKELY(result == CUDA_SUCCESS))
         return ACS_OK;
     *native = (int)result;
@@ -81,7 +108,7 @@ static acs_status launch_one(void *user, acs_record *op, int *native, const char
 
 acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item)
 {
-    launching to = {self, self->streams[item->slot]};
+    launching to = {self, item};
     const acs_status status = by_graph(self, item);
     if (status != ACS_NOT_READY)
         return status;

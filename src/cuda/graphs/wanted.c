@@ -67,6 +67,10 @@ static void fix_all(acs_cuda_plan *plan)
 
 static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
 {
+    if (want->type) {
+        acs_cuda_plan_op(want->type, plan);
+        return true;
+    }
     return want->replay  ? plan_replay(want->replay, plan)
            : want->batch ? plan_bundle(want->batch, plan)
                          : acs_cuda_plan_layers(want->shape, plan);

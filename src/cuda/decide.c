@@ -1,0 +1,221 @@
+/*
+ * Decisions and decided ops of the CUDA backend (window/decision.h), other than in bundles and replays: the kernel of
+ * decisions, ops that are sent by themselves, and ops that become nodes of a captured graph. An op by itself goes in a
+ * graph of two nodes: the head, which reads the cell, and the op, which the head switches. Where that cannot be had, the
+ * host waits for the stream and reads the cell.
+ */
+#include "cuda/graphs/graphs.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+void acs_cuda_decide_init(acs_cuda *self)
+{
+    CUkernel kernel = NULL;
+    self->decide = self->methods ? acs_cuda_device_kernel(self, "acs_device_decide") : NULL;
+    if (!self->decide) {
+        acs_log(ACS_LOG_INFO, "cuda: the host decides which ops run (acs_if, ACS_GRID_FOR): there is no kernel for it");
+        return;
+    }
+    const CUresult result = self->cu.cuLibraryGetKernel(&kernel, self->library, "acs_device_decide");
+    if (result == CUDA_SUCCESS) {
+        self->base.decide = (const void *)kernel;
+        return;
+    }
+    (void)acs_cuda_note(self, result);
+    acs_log(ACS_LOG_INFO, "cuda: the host decides which ops run: %s", acs_cuda_text((int)result));
+    self->decide = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------- by the host */
+
+/* Copy bytes between host and device behind the stream's work, and wait. */
+static CUresult copy_now(acs_cuda *self, void *dst, const void *src, size_t bytes, CUstream stream)
+{
+    const CUresult result =
+        self->cu.cuMemcpyAsync((CUdeviceptr)(uintptr_t)dst, (CUdeviceptr)(uintptr_t)src, bytes, stream);
+    return result == CUDA_SUCCESS ? self->cu.cuStreamSynchronize(stream) : result;
+}
+
+/* Whether an op runs that obeys this cell, which the host has read. If not, it is counted. */
+static bool runs_by(acs_cuda *self, const acs_cell *cell)
+{
+    atomic_fetch_add_explicit(&self->members[0]->base.not_run, !cell->runs, memory_order_relaxed); /* a counter */
+    return cell->runs;
+}
+
+CUresult acs_cuda_cell_wait(acs_cuda *self, const acs_record *op, CUstream stream, bool *runs)
+{
+    acs_cell cell;
+    const CUresult result = copy_now(self, &cell, op->cell, sizeof cell, stream);
+    if (result == CUDA_SUCCESS)
+        *runs = runs_by(self, &cell);
+    return result;
+}
+
+acs_status acs_cuda_read_cell(acs_backend *backend, const acs_cell *cell, acs_cell *to)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result == CUDA_SUCCESS) { /* in a stream of the thread's own: the legacy stream may be full of other work */
+        result = copy_now(self, to, cell, sizeof *to, CU_STREAM_PER_THREAD);
+        acs_cuda_scope_leave(self, &scope);
+    }
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    acs_cuda_lose(self, result);
+    return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: whether an op runs could not be read: %s",
+                    acs_cuda_text((int)result));
+}
+
+/* Decide on the host. */
+static CUresult decide_here(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    acs_decision d = *acs_record_decision(op);
+    acs_cell cell, outer, *const to = d.cell;
+    uint32_t words[3] = {0};
+    CUresult result = copy_now(self, words, d.word, (d.kind == ACS_DECIDE_DIM3 ? 3 : 1) * sizeof words[0], stream);
+    if (result == CUDA_SUCCESS && d.outer)
+        result = copy_now(self, &outer, d.outer, sizeof outer, stream);
+    if (result == CUDA_SUCCESS)
+        result = copy_now(self, &cell, d.cell, sizeof cell, stream);
+    if (result != CUDA_SUCCESS)
+        return result;
+    d.word = words;
+    d.outer = d.outer ? &outer : NULL;
+    d.cell = &cell;
+    acs_decision_run(&d, &cell);
+    return copy_now(self, to, &cell, sizeof cell, stream);
+}
+
+static CUresult launch_here(acs_cuda *self, const acs_record *op, CUstream stream)
+{
+    acs_cell cell;
+    acs_record launch = *op;
+    const CUresult result = copy_now(self, &cell, op->cell, sizeof cell, stream);
+    if (result != CUDA_SUCCESS || !runs_by(self, &cell))
+        return result;
+    if (op->flags & ACS_RECORD_GRID_DECIDED)
+        launch.grid = (acs_dim3){cell.grid[0], cell.grid[1], cell.grid[2]};
+    return acs_cuda_launch(self, &launch, stream);
+}
+
+/* ------------------------------------------------------------------------------------------------------- by a graph */
+
+/* Launch the op by a graph of its own. False: there is none; nothing was sent. */
+static bool launch_by_graph(acs_cuda *self, const acs_record *op, int slot, uint64_t value)
+{
+    const acs_cuda_wanted want = {.key = acs_hash64(0xdec1ded0000u + op->type), .nodes = 2, .slot = slot, .sightings = 1,
+                                  .type = op->type};
+    acs_cuda_exec *exec = self->methods && op->type ? acs_cuda_exec_get(self, &want) : NULL;
+    acs_cuda_contents contents = acs_cuda_contents_of(op);
+    if (!exec)
+        return false;
+    contents.cell = op->cell;
+    contents.cell_grid = op->flags & ACS_RECORD_GRID_DECIDED;
+    acs_cuda_exec_begin(exec);
+    const CUresult filled = acs_cuda_exec_set(self, exec, 0, &contents);
+    return acs_cuda_exec_issue(self, exec, slot, value, filled) == ACS_OK;
+}
+
+CUresult acs_cuda_launch_decided(acs_cuda *self, const acs_record *op, int slot, uint64_t value)
+{
+    const CUstream stream = self->streams[slot];
+    if (op->flags & ACS_RECORD_DECIDES)
+        return op->u.launch.resolved ? acs_cuda_launch(self, op, stream) : decide_here(self, op, stream);
+    if (launch_by_graph(self, op, slot, value))
+        return CUDA_SUCCESS;
+    return acs_cuda_fault(self) ? (CUresult)acs_cuda_fault(self) : launch_here(self, op, stream);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- captures */
+
+static acs_cuda_captured_decision *find_captured(acs_cuda *self, CUgraph graph, const acs_cell *cell)
+{
+    for (uint32_t i = 1; i <= ACS_CUDA_CAPTURED_DECISIONS; i++) {
+        acs_cuda_captured_decision *known =
+            &self->captured[(self->captured_next - i) % ACS_CUDA_CAPTURED_DECISIONS];
+        if (known->graph == graph && known->cell == cell)
+            return known;
+    }
+    return NULL;
+}
+
+/* Give the node of a captured decision its targets. */
+static CUresult set_captured(acs_cuda *self, acs_cuda_captured_decision *known)
+{
+    void *args[] = {&known->decision};
+    const CUDA_KERNEL_NODE_PARAMS params = {.func = self->decide, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
+                                            .blockDimX = ACS_DECISION_THREADS, .blockDimY = 1, .blockDimZ = 1,
+                                            .kernelParams = args};
+    return self->cu.cuGraphKernelNodeSetParams(known->node, &params);
+}
+
+static void remember(acs_cuda *self, CUgraph graph, CUgraphNode node, const acs_cell *cell, const acs_decision *decision)
+{
+    acs_cuda_captured_decision *known = &self->captured[self->captured_next++ % ACS_CUDA_CAPTURED_DECISIONS];
+    *known = (acs_cuda_captured_decision){graph, node, cell, *decision};
+    self->not_run = decision->not_run;
+}
+
+/* A decision that copies the op's cell, for this op alone. */
+static CUresult send_own(acs_cuda *self, const acs_record *op, CUgraph graph, CUstream stream)
+{
+    const bool grid = op->flags & ACS_RECORD_GRID_DECIDED;
+    acs_decision d = {.word = grid ? op->cell->grid : &op->cell->runs,
+                      .kind = grid ? ACS_DECIDE_DIM3 : ACS_DECIDE_IF,
+                      .not_run = self->not_run,
+                      .most = {op->grid.x, op->grid.y, op->grid.z}};
+    void *memory = NULL, *args[] = {&d};
+    CUstreamCaptureStatus status;
+    cuuint64_t id;
+    CUgraph same;
+    const CUgraphNode *ends;
+    size_t count;
+    const CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = ACS_DECISION_THREADS,
+                                   .blockDimY = 1, .blockDimZ = 1, .hStream = stream};
+    if (acs_cuda_scratch_give(self, graph, sizeof(acs_cell), &memory) != ACS_OK)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    d.cell = memory;
+    CUresult result = self->cu.cuLaunchKernelEx(&config, self->decide, args, NULL);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuStreamGetCaptureInfo(stream, &status, &id, &same, &ends, &count);
+    if (result != CUDA_SUCCESS || count != 1)
+        return result != CUDA_SUCCESS ? result : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    remember(self, graph, ends[0], op->cell, &d); /* it stands for the decision that wrote this cell */
+    return CUDA_SUCCESS;
+}
+
+CUresult acs_cuda_decide_before(acs_cuda *self, const acs_record *op, CUgraph graph, CUstream stream)
+{
+    if (!self->decide || !self->cu.cuGraphKernelNodeSetParams)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    atomic_store_explicit(&self->code_stays, true, memory_order_relaxed); /* relaxed: read when the backend closes */
+    if (!(op->flags & ACS_RECORD_DECIDED))
+        return CUDA_SUCCESS;
+    const acs_cuda_captured_decision *known = find_captured(self, graph, op->cell);
+    return known && known->decision.target_count < ACS_DECISION_TARGETS ? CUDA_SUCCESS
+                                                                        : send_own(self, op, graph, stream);
+}
+
+CUresult acs_cuda_decide_node(acs_cuda *self, const acs_record *op, CUgraph graph, CUgraphNode node)
+{
+    CUlaunchAttributeValue value = {.deviceUpdatableKernelNode = {.deviceUpdatable = 1}};
+    if (op->flags & ACS_RECORD_DECIDES) {
+        remember(self, graph, node, acs_record_decision(op)->cell, acs_record_decision(op));
+        return CUDA_SUCCESS;
+    }
+    acs_cuda_captured_decision *known = find_captured(self, graph, op->cell);
+    CUresult result =
+        self->cu.cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    if (result != CUDA_SUCCESS)
+        return result;
+    const uint32_t target = known->decision.target_count++;
+    known->decision.target[target] = (uint64_t)(uintptr_t)value.deviceUpdatableKernelNode.devNode;
+    known->decision.target_grids |= (uint32_t)((op->flags & ACS_RECORD_GRID_DECIDED) != 0) << target;
+    return set_captured(self, known);
+}

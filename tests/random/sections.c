@@ -1,0 +1,158 @@
+/* See sections.h. */
+#include "sections.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------- generating */
+
+static bool may_be_decided(const step *s)
+{
+    return s->kind == STEP_KERNEL || s->kind == STEP_MEMCPY || s->kind == STEP_MEMSET || s->kind == STEP_HOST ||
+           s->kind == STEP_CALL;
+}
+
+static section_place section_add(program *p, dice *d, section_place around, int words)
+{
+    section *s = &p->sections[p->section_count];
+    *s = (section){.around = around, .arena = words, .offset = 4 * dice_below(d, SECTION_WORDS),
+                   .unless = dice_percent(d, 40)};
+    return (section_place){(int)p->section_count++, false};
+}
+
+static uint32_t depth_of(const program *p, section_place at)
+{
+    uint32_t depth = 0;
+    for (; at.index >= 0; at = p->sections[at.index].around)
+        depth++;
+    return depth;
+}
+
+/* A fill or kernel that writes one of the words. */
+static void write_word(program *p, dice *d, step *s, int words)
+{
+    span *work = program_alloc(p, sizeof *work);
+    *work = (span){words, 4 * dice_below(d, SECTION_WORDS), 4, 1, 0, ACS_WRITE, ACS_EXTENT_BYTES};
+    s->kind = STEP_MEMSET;
+    s->work = s->given = work;
+    s->work_count = s->given_count = s->computed_from = 1;
+    s->computed = s->any = false;
+    s->value = dice_percent(d, 50) ? 0 : (int)dice_below(d, 256);
+}
+
+/* Begin or end sections before the step, as the dice say. */
+static section_place move_on(program *p, dice *d, section_place at, int words)
+{
+    if (at.index >= 0 && dice_percent(d, 20))
+        at = p->sections[at.index].around;
+    else if (at.index >= 0 && !at.other && dice_percent(d, 15))
+        at.other = true;
+    else if (depth_of(p, at) < SECTION_DEPTH && dice_percent(d, at.index < 0 ? 20 : 10))
+        at = section_add(p, d, at, words);
+    return at;
+}
+
+/* Where a program repeats itself, so do its sections. */
+void sections_generate(program *p, const int *words)
+{
+    section_place at[8];
+    for (uint32_t i = 0; i < 8; i++)
+        at[i] = (section_place){-1, false};
+    p->sections = program_alloc(p, (p->step_count + 1) * sizeof *p->sections);
+    for (uint32_t i = 0; i < p->step_count; i++)
+        p->steps[i].section.index = -1;
+    for (uint32_t i = 0; i < p->step_count && program_decides(&p->config); i++) {
+        step *s = &p->steps[i];
+        const uint32_t turn = p->period ? i % p->period : i;
+        dice d = {p->config.seed ^ mix_hash(turn + 0x5ec7105)};
+        section_place *here = &at[s->thread];
+        const int own = words[p->config.threads == 1 || p->config.baton ? 0 : s->thread];
+        if (turn == 0) /* so that each round begins alike */
+            for (uint32_t t = 0; t < 8; t++)
+                at[t] = (section_place){-1, false};
+        *here = s->kind == STEP_ALLOC ? (section_place){-1, false} : move_on(p, &d, *here, own);
+        s->section = *here;
+        const bool word = may_be_decided(s) && !step_repeats(s) && dice_percent(&d, 12);
+        if (word)
+            write_word(p, &d, s, own);
+        if (s->kind == STEP_KERNEL && dice_percent(&d, 15)) {
+            s->counted = true;
+            s->count = (span){own, 4 * dice_below(&d, SECTION_WORDS), 4, 1, 0, ACS_READ, ACS_EXTENT_BYTES};
+        }
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------------------- running */
+
+static bool enter(section_stack *stack, const program *p, acs_context *context, int index)
+{
+    const section *s = &p->sections[index];
+    const uint32_t *word = (const uint32_t *)(const void *)(p->arenas[s->arena].real + s->offset);
+    stack->list[stack->depth++] = (section_place){index, false};
+    return (s->unless ? acs_unless_op(context, word, NULL) : acs_if_op(context, word, NULL)) == ACS_OK;
+}
+
+bool sections_move(section_stack *stack, const program *p, acs_context *context, section_place to)
+{
+    section_place path[SECTION_DEPTH];
+    uint32_t length = depth_of(p, to), common = 0;
+    bool fine = true;
+    for (uint32_t i = length; i-- > 0; to = p->sections[to.index].around)
+        path[i] = to;
+    while (common < length && common < stack->depth && stack->list[common].index == path[common].index &&
+           (common + 1 == stack->depth || stack->list[common].other == path[common].other))
+        common++;
+    for (; stack->depth > common; stack->depth--)
+        fine = fine && acs_end_if(context) == ACS_OK;
+    for (uint32_t i = common ? common - 1 : 0; i < length && fine; i++) {
+        if (i == stack->depth)
+            fine = enter(stack, p, context, path[i].index);
+        if (fine && path[i].other && !stack->list[i].other)
+            fine = acs_else(context) == ACS_OK;
+        stack->list[i].other = path[i].other;
+    }
+    return fine;
+}
+
+void sections_count(acs_launch_params *launch, const program *p, const step *s)
+{
+    launch->grid = (acs_dim3){4, 1, 1};
+    launch->grid_from = (acs_grid_from){p->arenas[s->count.arena].real + s->count.offset, SECTION_ITEMS};
+}
+
+/* ----------------------------------------------------------------------------------------------------------- oracle */
+
+void sections_reset(program *p)
+{
+    for (uint32_t i = 0; i < p->section_count; i++)
+        memset(p->sections[i].decided, 0, sizeof p->sections[i].decided);
+}
+
+static uint32_t word_of(const program *p, int where, uint32_t offset)
+{
+    uint32_t word;
+    memcpy(&word, p->arenas[where].truth + offset, sizeof word);
+    return word;
+}
+
+/* The word is read when the first op of a branch comes. */
+static bool branch_runs(program *p, section_place at)
+{
+    if (at.index < 0)
+        return true;
+    section *s = &p->sections[at.index];
+    if (s->decided[at.other])
+        return s->runs[at.other];
+    const bool around = branch_runs(p, s->around);
+    const bool holds = (word_of(p, s->arena, s->offset) != 0) != s->unless;
+    const bool first = s->decided[0] ? s->runs[0] : holds;
+    s->decided[at.other] = true;
+    return s->runs[at.other] = around && (at.other ? !first : holds);
+}
+
+bool sections_runs(program *p, const step *s)
+{
+    if (!may_be_decided(s))
+        return true;
+    const bool runs = branch_runs(p, s->section);
+    return runs && (!s->counted || word_of(p, s->count.arena, s->count.offset) != 0);
+}
