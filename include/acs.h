@@ -640,6 +640,11 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
  * callbacks, waits, acs_after_stream and acs_stream_after are not part of a section: they always take place. A section
  * must end in the capture or group in which it began.
  *
+ * **Captures.** A captured graph with such ops decides at each of its launches. CUDA has rules for it, and for one with
+ * loops or grids that are read: cudaGraphUpload before its first launch, or the device faults; it is instantiated once;
+ * it is no child of another graph; its executable graph is not updated. Library calls, and copies that cannot become
+ * kernels, are refused there (ACS_ERR_LAUNCH).
+ *
  * Called as acs_if(context, word), which adds the call site.
  * @param context  NULL: the default context.
  * @param word     Device address of a uint32_t, a multiple of 4.

@@ -21,6 +21,7 @@ typedef struct known_cell {
 struct acs_decisions {
     acs_cell *cells; /* ACS_DECISION_CELLS, in memory that devices reach; the counter is in one behind them */
     acs_decision_report *report;
+    uint64_t *told;  /* in pinned memory, by cell: acs_decision_loop_word */
     pthread_mutex_t lock; /* guards the fields below; held across no call */
     known_cell *known;
     uint32_t known_count;
@@ -28,7 +29,7 @@ struct acs_decisions {
     uint64_t not_run_first; /* of the counter, whose memory is not cleared */
     uint32_t loops;  /* numbers of loops given out */
     uint32_t faults; /* faults of the report that were seen */
-    bool captured;   /* graphs of the program's may use the report and the counter, which therefore stay for good */
+    bool captured;   /* graphs of the program's may use the report, which therefore stays for good */
 };
 
 static pthread_mutex_t g_opening = PTHREAD_MUTEX_INITIALIZER;
@@ -50,18 +51,21 @@ static acs_status open_locked(acs_context *context)
 {
     acs_backend *backend = context->backend;
     const int near = backend->devices == 1 ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST; /* all devices reach pinned memory */
-    void *cells = NULL, *report = NULL;
+    void *cells = NULL, *report = NULL, *loops = NULL;
     acs_decisions *all = calloc(1, sizeof *all);
     if (!all)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for decisions");
     acs_status status = backend->ops->memory_alloc(backend, near, (ACS_DECISION_CELLS + 1) * sizeof(acs_cell), &cells);
     if (status == ACS_OK)
         status = backend->ops->memory_alloc(backend, ACS_MEMORY_HOST, sizeof(acs_decision_report), &report);
+    if (status == ACS_OK)
+        status = backend->ops->memory_alloc(backend, ACS_MEMORY_HOST, ACS_DECISION_CELLS * sizeof *all->told, &loops);
     all->cells = cells;
     if (status == ACS_OK)
         status = read_counter(backend, all, &all->not_run_first);
     if (status == ACS_OK && pthread_mutex_init(&all->lock, NULL) == 0) {
         all->report = memset(report, 0, sizeof(acs_decision_report));
+        all->told = memset(loops, 0, ACS_DECISION_CELLS * sizeof *all->told);
         atomic_store_explicit(&context->decisions, all, memory_order_release); /* K */
         acs_context_add_mode(context, ACS_MODE_DECISIONS);
         return ACS_OK;
@@ -70,6 +74,8 @@ static acs_status open_locked(acs_context *context)
         (void)backend->ops->memory_free(backend, near, cells);
     if (report)
         (void)backend->ops->memory_free(backend, ACS_MEMORY_HOST, report);
+    if (loops)
+        (void)backend->ops->memory_free(backend, ACS_MEMORY_HOST, loops);
     free(all);
     return status != ACS_OK ? status : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the lock of decisions");
 }
@@ -103,10 +109,12 @@ void acs_decisions_close(acs_context *context, bool keep)
     if (!all)
         return;
     const int near = backend->devices == 1 ? ACS_MEMORY_DEVICE : ACS_MEMORY_HOST;
-    if (!keep && !all->captured) {
+    if (!keep) {
         (void)backend->ops->memory_free(backend, near, all->cells);
-        (void)backend->ops->memory_free(backend, ACS_MEMORY_HOST, all->report);
+        (void)backend->ops->memory_free(backend, ACS_MEMORY_HOST, all->told);
     }
+    if (!keep && !all->captured)
+        (void)backend->ops->memory_free(backend, ACS_MEMORY_HOST, all->report);
     forget_cells_locked(all);
     pthread_mutex_destroy(&all->lock);
     free(all);
@@ -194,7 +202,7 @@ uint32_t acs_cells_loop(acs_decisions *all)
 
 uint64_t *acs_cells_told(acs_decisions *all, const acs_cell *cell)
 {
-    return &all->report->loops[cell - all->cells];
+    return &all->told[cell - all->cells];
 }
 
 /* ------------------------------------------------------------------------------------------------------------ report */
@@ -203,11 +211,10 @@ static acs_status fail_fault(const acs_decision_fault *fault)
 {
     const acs_site *site = fault->site;
     const acs_status status =
-        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s' (%s:%d): its grid was read as %llu x %llu x %llu blocks, and its maximum is "
+        ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s' (%s:%d): its grid was read as %u x %u x %u blocks, and its maximum is "
                  "%u x %u x %u; it did not run", acs_label_name((acs_label){site, site->name}),
-                 site->file ? site->file : "?", site->line, (unsigned long long)fault->blocks[0],
-                 (unsigned long long)fault->blocks[1], (unsigned long long)fault->blocks[2], fault->most[0],
-                 fault->most[1], fault->most[2]);
+                 site->file ? site->file : "?", site->line, fault->blocks[0], fault->blocks[1], fault->blocks[2],
+                 fault->most[0], fault->most[1], fault->most[2]);
     acs_error_thread()->site = *site;
     return status;
 }

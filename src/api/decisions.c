@@ -44,6 +44,12 @@ static const void *capture_of(acs_context *context)
     return acs_context_modes(context) & ACS_MODE_SECTIONS ? context->hooks->capture(context) : NULL;
 }
 
+/* Where what does not run is counted: captured ops are in no count. */
+static uint64_t *counter_of(acs_context *context, acs_decisions *all)
+{
+    return capture_of(context) ? &acs_cells_report(all)->captured_not_run : acs_cells_not_run(all);
+}
+
 static uint64_t group_of(acs_context *context)
 {
     return acs_context_modes(context) & ACS_MODE_SECTIONS ? context->hooks->group_number(context) : 0;
@@ -78,6 +84,13 @@ static bool is_grid(const acs_decision *d)
     return d->kind == ACS_DECIDE_DIM3 || d->kind == ACS_DECIDE_COUNT;
 }
 
+/* Let a launch recur that is decided, or a decision, as any other. 0: it goes the usual way. */
+static acs_op recur(acs_context *context, const acs_launch_params *p)
+{
+    const bool plain = (acs_context_modes(context) & ACS_MODES_LAUNCH) == ACS_MODE_REPEATS;
+    return plain ? context->hooks->recur(context, p) : 0;
+}
+
 /* Queue a decision, which obeys nothing itself. 0 with an error. */
 static acs_op queue_decision(acs_context *context, const acs_decision *d, const acs_site *site, bool no_wait)
 {
@@ -102,7 +115,8 @@ static acs_op queue_decision(acs_context *context, const acs_decision *d, const 
                                  .site = site,
                                  .no_wait = no_wait};
     acs_draft draft = {.context = context, .decision = ACS_RECORD_DECIDES};
-    return acs_launch_fill(&draft, &p) && acs_launch_bind(&draft) ? acs_draft_queue(&draft) : 0;
+    const acs_op op = recur(context, &p);
+    return op ? op : acs_launch_fill(&draft, &p) && acs_launch_bind(&draft) ? acs_draft_queue(&draft) : 0;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- sections */
@@ -147,7 +161,7 @@ static acs_status queue_for(branch *s, acs_decisions *all, acs_decision *d, uint
     ACS_TRY(get_cell(s->context, all, &key, &cell));
     d->cell = cell;
     d->report = acs_cells_report(all);
-    d->not_run = acs_cells_not_run(all);
+    d->not_run = counter_of(s->context, all);
     d->site = s->site;
     s->decision = queue_decision(s->context, d, s->site, s->no_wait);
     if (s->decision) {
@@ -335,7 +349,7 @@ static acs_status decide_grid(acs_context *context, acs_decisions *all, const ac
     const acs_grid_from *from = &p->grid_from;
     acs_decision d = {.word = from->word,
                       .report = acs_cells_report(all),
-                      .not_run = acs_cells_not_run(all),
+                      .not_run = counter_of(context, all),
                       .site = site,
                       .kind = from->items ? ACS_DECIDE_COUNT : ACS_DECIDE_DIM3,
                       .items = from->items,
@@ -356,9 +370,24 @@ static acs_status decide_grid(acs_context *context, acs_decisions *all, const ac
     return acs_error_thread()->status;
 }
 
+/* Let a decided launch recur: it is compared with the footprint that its record would have. */
+static acs_op recur_decided(acs_context *context, const acs_launch_params *p, const acs_cell *cell)
+{
+    acs_segment segments[TUNE_FOOTPRINT_SEGMENTS];
+    acs_launch_params decided = *p;
+    if (p->uses.footprint || p->uses.count >= TUNE_FOOTPRINT_SEGMENTS || (p->uses.count && !p->uses.segments))
+        return 0;
+    if (p->uses.count)
+        memcpy(segments, p->uses.segments, p->uses.count * sizeof *segments);
+    decided.uses.segments = segments;
+    decided.uses.count = acs_decided_segments(segments, (uint32_t)p->uses.count, cell);
+    return recur(context, &decided);
+}
+
 static acs_op launch_decided(acs_draft *draft, const acs_launch_params *p)
 {
-    return acs_launch_fill(draft, p) && acs_launch_bind(draft) ? acs_draft_queue(draft) : 0;
+    const acs_op op = draft->cell ? recur_decided(draft->context, p, draft->cell) : 0;
+    return op ? op : acs_launch_fill(draft, p) && acs_launch_bind(draft) ? acs_draft_queue(draft) : 0;
 }
 
 acs_op acs_decisions_launch(acs_context *context, const acs_launch_params *p)
@@ -388,7 +417,7 @@ static acs_status begin_iteration(branch *s, acs_decisions *all)
                       .outer = s->first,
                       .cell = s->first,
                       .report = acs_cells_report(all),
-                      .not_run = acs_cells_not_run(all),
+                      .not_run = counter_of(s->context, all),
                       .site = s->site,
                       .kind = ACS_DECIDE_UNLESS,
                       .loop = again ? 0 : s->loop};

@@ -48,6 +48,11 @@ acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind);
  */
 acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
                           uint32_t arg_bytes);
+/*
+ * Make these the segments of an op that obeys the cell: it reads the cell, and what it names as out may keep its old
+ * bytes. There is room for one more. @return their number then.
+ */
+uint32_t acs_decided_segments(acs_segment *segments, uint32_t count, const acs_cell *cell);
 /* Check the record's segments: their shape, and the memory that they name. Defined in check_segments.c. */
 acs_status acs_draft_check_segments(const acs_draft *draft);
 

@@ -32,6 +32,11 @@ typedef struct acs_op_hooks {
     /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK or ACS_MODE_REPEATS. */
     acs_op (*launch)(acs_context *context, const acs_launch_params *params);
     /*
+     * Take a launch that recurs into a replay. 0: it goes the usual way. Called where ACS_MODE_REPEATS is the only one of
+     * ACS_MODES_LAUNCH.
+     */
+    acs_op (*recur)(acs_context *context, const acs_launch_params *params);
+    /*
      * An op begins. May set draft->record; then none is taken from the context's pool. False: refused, with an error.
      */
     bool (*begin)(struct acs_draft *draft, acs_op_kind kind);

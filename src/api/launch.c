@@ -236,13 +236,13 @@ static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, cons
     return ACS_OK;
 }
 
-/* The footprint of an op that obeys the cell: it reads the cell, and what it names as out may keep its old bytes. */
-static void add_cell(acs_record *record, const acs_cell *cell)
+uint32_t acs_decided_segments(acs_segment *segments, uint32_t count, const acs_cell *cell)
 {
-    for (uint32_t i = 0; i < record->segment_count; i++)
-        if (record->segments[i].access == ACS_WRITE)
-            record->segments[i].access = ACS_UPDATE;
-    record->segments[record->segment_count++] = ACS_IN(cell, sizeof *cell);
+    for (uint32_t i = 0; i < count; i++)
+        if (segments[i].access == ACS_WRITE)
+            segments[i].access = ACS_UPDATE;
+    segments[count] = ACS_IN(cell, sizeof *cell);
+    return count + 1;
 }
 
 acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
@@ -263,7 +263,7 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
         memcpy(record->segments, uses->segments, uses->count * sizeof *uses->segments);
     record->any = uses->any != 0;
     if (ACS_UNLIKELY(draft->cell != NULL))
-        add_cell(record, draft->cell);
+        record->segment_count = acs_decided_segments(record->segments, record->segment_count, draft->cell);
     ACS_TRY(acs_draft_check_segments(draft));
     bool later = record->kind == ACS_KIND_KERNEL || record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET;
     return ACS_LIKELY(later) ? ACS_OK : acs_draft_bind(draft);

@@ -28,6 +28,14 @@ void acs_cuda_decide_init(acs_cuda *self)
     self->decide = NULL;
 }
 
+void acs_cuda_decide_fini(acs_cuda *self)
+{
+    const CUresult result = self->quiet ? self->cu.cuStreamDestroy(self->quiet) : CUDA_SUCCESS;
+    self->quiet = NULL;
+    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+        acs_log(ACS_LOG_WARN, "cuda: close: the stream of decisions: %s", acs_cuda_text((int)result));
+}
+
 /* ------------------------------------------------------------------------------------------------------- by the host */
 
 /* Copy bytes between host and device behind the stream's work, and wait. */
@@ -153,10 +161,31 @@ static CUresult set_captured(acs_cuda *self, acs_cuda_captured_decision *known)
     return self->cu.cuGraphKernelNodeSetParams(known->node, &params);
 }
 
+/*
+ * Memory in which a captured decision keeps what it has made of its targets, so that it switches only what changes. It
+ * belongs to the graph, of which there is one instance. Without it they are switched each time.
+ */
+static uint64_t new_state(acs_cuda *self, CUgraph graph)
+{
+    void *memory = NULL;
+    const acs_error before = *acs_error_thread();
+    CUresult result = self->quiet ? CUDA_SUCCESS : self->cu.cuStreamCreate(&self->quiet, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS || acs_cuda_scratch_give(self, graph, sizeof(acs_decision_state), &memory) != ACS_OK) {
+        *acs_error_thread() = before;
+        return 0;
+    }
+    const CUdeviceptr state = (CUdeviceptr)(uintptr_t)memory;
+    result = self->cu.cuMemsetD8Async(state, 0xff, sizeof(acs_decision_state), self->quiet);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuStreamSynchronize(self->quiet);
+    return result == CUDA_SUCCESS ? (uint64_t)state : 0;
+}
+
 static void remember(acs_cuda *self, CUgraph graph, CUgraphNode node, const acs_cell *cell, const acs_decision *decision)
 {
     acs_cuda_captured_decision *known = &self->captured[self->captured_next++ % ACS_CUDA_CAPTURED_DECISIONS];
     *known = (acs_cuda_captured_decision){graph, node, cell, *decision};
+    known->decision.state = new_state(self, graph);
     self->not_run = decision->not_run;
 }
 

@@ -98,6 +98,7 @@ struct acs_cuda {
     CUfunction decide;    /* kernel of decisions; NULL: the host decides */
     acs_cuda_captured_decision captured[ACS_CUDA_CAPTURED_DECISIONS]; /* ring; guarded by the lock of captures */
     uint32_t captured_next;
+    CUstream quiet;       /* of the library's own, for memory of captured decisions; NULL: not made yet */
     uint64_t *not_run;    /* counter of captured decisions, as they say */
     void *ranges;  /* domain of NVTX; NULL: no tool takes ranges */
     bool profiled; /* whether a profiler is attached */

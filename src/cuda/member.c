@@ -136,6 +136,7 @@ static void close_inside(acs_cuda *self)
     acs_cuda_gpu_issue_fini(self);
     acs_cuda_calls_fini(self);
     acs_cuda_copies_fini(self);
+    acs_cuda_decide_fini(self);
     acs_cuda_methods_fini(self);
     acs_cuda_device_fini(self);
     for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)

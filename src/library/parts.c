@@ -181,6 +181,7 @@ static void count(acs_context *context, acs_statistics *s)
 
 static const acs_op_hooks g_hooks = {
     .launch = launch_beside,
+    .recur = acs_repeats_launch,
     .begin = begin_op,
     .bind = bind,
     .submit = submit,

@@ -49,7 +49,7 @@ typedef enum acs_decision_kind {
 /* A grid that was larger than its maximum. */
 typedef struct acs_decision_fault {
     const void *site; /* acs_site of the launch */
-    uint64_t blocks[3];
+    uint32_t blocks[3];
     uint32_t most[3];
     uint32_t ready;   /* 1 once the other fields are written */
 } acs_decision_fault;
@@ -58,8 +58,8 @@ typedef struct acs_decision_fault {
 typedef struct acs_decision_report {
     uint32_t fault_count; /* faults so far; fault n is at index n % ACS_DECISION_FAULTS */
     uint32_t reserved;
+    uint64_t captured_not_run; /* counter of decisions in captured graphs, which nobody reads */
     acs_decision_fault fault[ACS_DECISION_FAULTS];
-    uint64_t loops[ACS_DECISION_CELLS]; /* by cell: acs_decision_loop_word */
 } acs_decision_report;
 
 /* What a decision about a loop tells: the loop's number, how many iterations began, and whether it is over. */
@@ -67,6 +67,11 @@ ACS_DECISION_FN uint64_t acs_decision_loop_word(const acs_cell *cell)
 {
     return (uint64_t)cell->loop << 32 | (uint64_t)(cell->begun & 0x7fffffff) << 1 | !cell->runs;
 }
+
+/* What a decision has made of its targets. All bits set: nothing yet. */
+typedef struct acs_decision_state {
+    uint32_t runs, grid[3];
+} acs_decision_state;
 
 /* The one argument of a decision. */
 typedef struct acs_decision {
@@ -83,20 +88,28 @@ typedef struct acs_decision {
     uint32_t target_grids;        /* bit i: target i takes its grid from the cell */
     uint32_t loop;                /* of a loop's first decision: the loop's number */
     uint64_t *told;               /* of loops: where acs_decision_loop_word goes; NULL: nowhere */
+    uint64_t state;               /* acs_decision_state of the targets, which this decision alone switches; 0: none */
     uint64_t target[ACS_DECISION_TARGETS]; /* nodes that the decision switches: CUgraphDeviceNode */
 } acs_decision;
 
-/* The grid that the word asks for. 64 bits: blocks of counts near 2^32 do not wrap. */
-ACS_DECISION_FN void acs_decision_blocks(const acs_decision *d, uint64_t blocks[3])
+/* The grid that the word asks for. */
+ACS_DECISION_FN void acs_decision_blocks(const acs_decision *d, uint32_t blocks[3])
 {
     const int counts = d->kind == ACS_DECIDE_COUNT;
-    blocks[0] = counts ? ((uint64_t)d->word[0] + d->items - 1) / d->items : d->word[0];
+    blocks[0] = counts ? d->word[0] / d->items + (d->word[0] % d->items != 0) : d->word[0];
     blocks[1] = counts ? d->most[1] : d->word[1];
     blocks[2] = counts ? d->most[2] : d->word[2];
 }
 
+/* Whether targets with this state are as the cell wants them. */
+ACS_DECISION_FN int acs_decision_is_state(const acs_decision_state *state, const acs_cell *cell)
+{
+    return state->runs == cell->runs && state->grid[0] == cell->grid[0] && state->grid[1] == cell->grid[1] &&
+           state->grid[2] == cell->grid[2];
+}
+
 /* Make the decision. @return 0: the grid was larger than allowed, and the cell says that nothing runs. */
-ACS_DECISION_FN int acs_decision_make(const acs_decision *d, acs_cell *cell, uint64_t blocks[3])
+ACS_DECISION_FN int acs_decision_make(const acs_decision *d, acs_cell *cell, uint32_t blocks[3])
 {
     const int grids = d->kind == ACS_DECIDE_DIM3 || d->kind == ACS_DECIDE_COUNT;
     int fits = 1;
@@ -124,7 +137,7 @@ ACS_DECISION_FN int acs_decision_make(const acs_decision *d, acs_cell *cell, uin
 /* On a CPU: make a decision, and tell the host what it has to know. The caller writes the cell. */
 static inline void acs_decision_run(const acs_decision *d, acs_cell *cell)
 {
-    uint64_t blocks[3];
+    uint32_t blocks[3];
     if (!acs_decision_make(d, cell, blocks)) {
         const uint32_t number = __atomic_fetch_add(&d->report->fault_count, 1, __ATOMIC_RELAXED);
         acs_decision_fault *fault = &d->report->fault[number % ACS_DECISION_FAULTS];

@@ -174,6 +174,7 @@ static inline void graph_run(CUgraph graph, int launches)
     CUgraphExec exec;
     ok(TWIN_GET(cuGraphInstantiateWithFlags, 11040)(&exec, graph, 0));
     ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    ok(TWIN_GET(cuGraphUpload, 11010)(exec, g_stream));
     for (int i = 0; i < launches; i++)
         ok(TWIN_GET(cuGraphLaunch, 10000)(exec, g_stream));
     ok(TWIN_GET(cuStreamSynchronize, 2000)(g_stream));

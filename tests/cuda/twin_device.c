@@ -75,10 +75,16 @@ static void decide_body(void *const *args)
 {
     const acs_decision *d = args[0];
     acs_cell cell;
+    acs_decision_state *state = (acs_decision_state *)(uintptr_t)d->state;
     acs_decision_run(d, &cell);
+    const bool known = state && acs_decision_is_state(state, &cell);
+    if (state)
+        *state = (acs_decision_state){cell.runs, {cell.grid[0], cell.grid[1], cell.grid[2]}};
     for (uint32_t i = 0; i < d->target_count; i++) {
         twin_node *node = twin_find_locked((void *)(uintptr_t)d->target[i], TWIN_NODE);
-        if (node && node->live && node->live->updatable)
+        if (node && node->live && node->live->updatable && known)
+            *cell.not_run += !cell.runs;
+        else if (node && node->live && node->live->updatable)
             obey(node->live, &cell, d->target_grids >> i & 1);
         else
             twin_breach_locked("a decision switches a node that the device may not change");

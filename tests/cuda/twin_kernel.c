@@ -5,6 +5,8 @@
  */
 #include "twin_internal.h"
 
+#include "window/decision.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -324,9 +326,17 @@ CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction handle, 
     return CUDA_SUCCESS;
 }
 
-/* A graph of the program's has a kernel of the library's own, so its code may stay for ever. */
-static void forgive_libraries_locked(void)
+/*
+ * A graph of the program's has a kernel of the library's own, so its code may stay for ever; and so may the report of a
+ * decision.
+ */
+static void forgive_kernel_locked(const twin_op *op)
 {
+    const acs_decision *d = op->args[0];
+    const bool decides = strcmp(op->kernel->spec.name, "acs_device_decide") == 0;
+    twin_block *report = decides ? twin_block_find_locked((uint64_t)(uintptr_t)d->report, 1) : NULL;
+    if (report)
+        report->forgiven = true;
     for (uint32_t i = 0; i < g_twin.object_count; i++)
         if (g_twin.objects[i]->kind == TWIN_LIBRARY)
             g_twin.objects[i]->forgiven = true;
@@ -347,8 +357,8 @@ TWIN_DEFINE(cuLaunchKernelEx, (const CUlaunchConfig *config, CUfunction function
     if (result != CUDA_SUCCESS)
         return result;
     twin_note_locked("launch", stream, NULL);
-    if (stream->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE && strcmp(op->kernel->spec.name, "acs_device_fill") == 0)
-        forgive_libraries_locked();
+    if (stream->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE && strncmp(op->kernel->spec.name, "acs_device_", 11) == 0)
+        forgive_kernel_locked(op);
     twin_push_locked(stream, op);
     return CUDA_SUCCESS;
 }

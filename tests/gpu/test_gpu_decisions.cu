@@ -107,9 +107,20 @@ static void prepare(std::vector<world> &here, device_buffer<world> &there)
     CHECK_CUDA(cudaDeviceSynchronize());
 }
 
+/* Prints the first difference. */
 static bool equal(const std::vector<world> &here, const device_buffer<world> &there)
 {
-    return memcmp(here.data(), there.read().data(), there.bytes()) == 0;
+    const std::vector<world> read = there.read();
+    for (size_t w = 0; w < here.size(); w++)
+        for (size_t i = 0; i < sizeof(world) / 4; i++) {
+            const uint32_t is = reinterpret_cast<const uint32_t *>(&read[w])[i];
+            const uint32_t wanted = reinterpret_cast<const uint32_t *>(&here[w])[i];
+            if (is != wanted) {
+                fprintf(stderr, "  world %zu, word %zu: %08x, not %08x\n", w, i, is, wanted);
+                return false;
+            }
+        }
+    return true;
 }
 
 static void run_worlds(const char *name, const acs_options &options, int syncs)
@@ -365,6 +376,7 @@ static void captured_graphs_decide_at_each_launch()
     CHECK_STATUS(acs_stream_after(c, stream, acs_uses{nullptr, 0, nullptr, nullptr, 1}), ACS_OK);
     CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
     CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK_CUDA(cudaGraphUpload(exec, stream));
     for (uint32_t s = 0; s < 30; s++) {
         if (s == 15)
             CHECK_STATUS(acs_close(c), ACS_OK);
@@ -404,6 +416,7 @@ static void loops_are_unrolled_in_captures()
     CHECK_STATUS(acs_stream_after(c, stream, acs_uses{nullptr, 0, nullptr, nullptr, 1}), ACS_OK);
     CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
     CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    CHECK_CUDA(cudaGraphUpload(exec, stream));
     for (uint32_t length : {3u, 19u, 20u, 25u, 1u}) {
         CHECK_CUDA(cudaMemcpyAsync(down.left, &length, 4, cudaMemcpyHostToDevice, stream));
         CHECK_CUDA(cudaGraphLaunch(exec, stream));
