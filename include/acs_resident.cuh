@@ -1,0 +1,351 @@
+/*
+ * Kernels that are also bodies of a resident executor, for .cu files (C++17, nvcc). docs/issue-methods.md says when
+ * that pays, and which rules bodies keep.
+ *
+ *   ACS_RESIDENT(axpy, int, n, float, a, const float *, x, float *, y)
+ *   {
+ *       const int i = block.index().x * block.size().x + block.thread().x;
+ *       if (i < n)
+ *           y[i] += a * x[i];
+ *   }
+ *   ACS_EXECUTOR(vectors, 256, 0, ACS_BODY(axpy), ACS_BODY(scale));
+ *   ...
+ *   acs_executor_add(context, vectors());
+ *   ACS_LAUNCH_ON(context, axpy, grid, 256, 0, ACS_ARGS(n, 2.0f, x, y), ACS_USES(...));
+ *
+ * ACS_RESIDENT defines the __global__ function `axpy`, which can be launched in any way, and its body, from one text.
+ * `block` is the block that runs. ACS_EXECUTOR defines a kernel that runs the blocks of these bodies.
+ *
+ * Rules of a body, because its blocks run inside another kernel:
+ * - It takes block.index(), grid(), thread(), size() for blockIdx, gridDim, threadIdx, blockDim, block.sync() for
+ *   __syncthreads(), block.shared<T>() for dynamic shared memory. __shared__ arrays are allowed; their sizes add up.
+ * - All threads of the block reach each block.sync(): a thread that returned early would be waited for.
+ * - It does not read what other ops write through __ldg() or other read-only loads, and does not wait for other blocks.
+ * - The block has a multiple of 32 threads. Launches with others are kernels like any other.
+ */
+#ifndef ACS_RESIDENT_CUH
+#define ACS_RESIDENT_CUH
+
+#include "acs.h"
+#include "acs_executor.h"
+
+#include <cuda_runtime.h>
+
+namespace acs {
+
+/* The block of a launched kernel. */
+struct launched_block {
+    __device__ uint3 index() const { return blockIdx; }
+    __device__ uint3 thread() const { return threadIdx; }
+    __device__ dim3 grid() const { return gridDim; }
+    __device__ dim3 size() const { return blockDim; }
+    __device__ void sync() const { __syncthreads(); }
+    template <class T> __device__ T *shared() const
+    {
+        extern __shared__ uint4 acs_shared[];
+        return reinterpret_cast<T *>(acs_shared);
+    }
+};
+
+/* A block that an executor runs. */
+struct resident_block {
+    uint3 index_, thread_;
+    dim3 grid_, size_;
+    uint32_t threads;
+
+    __device__ uint3 index() const { return index_; }
+    __device__ uint3 thread() const { return thread_; }
+    __device__ dim3 grid() const { return grid_; }
+    __device__ dim3 size() const { return size_; }
+    __device__ void sync() const { asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory"); }
+    template <class T> __device__ T *shared() const
+    {
+        extern __shared__ uint4 acs_shared[];
+        return reinterpret_cast<T *>(acs_shared);
+    }
+};
+
+namespace detail {
+
+/* ------------------------------------------------------------------------------------------------ bodies of a set */
+
+/* Bytes up to parameter `at` of a kernel: each lies at the next multiple of its alignment. */
+template <class... P> constexpr size_t parameter_offset(size_t at)
+{
+    const size_t bytes[] = {sizeof(P)..., 0}, align[] = {alignof(P)..., 1};
+    size_t end = 0;
+    for (size_t i = 0; i <= at; i++) {
+        end = (end + align[i] - 1) / align[i] * align[i];
+        if (i < at)
+            end += bytes[i];
+    }
+    return end;
+}
+
+template <size_t at, class... P> struct parameter_at {
+    static constexpr size_t value = parameter_offset<P...>(at);
+};
+
+template <class Body, class Block, class... P, size_t... I>
+__device__ __forceinline__ void call(const Block &block, const unsigned char *args, void (*)(P...),
+                                     std::index_sequence<I...>)
+{
+    Body::run(block, *reinterpret_cast<const P *>(args + parameter_at<I, P...>::value)...);
+}
+
+template <class... P> constexpr std::index_sequence_for<P...> indices(void (*)(P...))
+{
+    return {};
+}
+
+} // namespace detail
+
+/* A kernel and its body: Body::run(block, arguments...) does what one block of the kernel does. */
+template <class Body, auto function> struct resident {
+    static const void *kernel() { return reinterpret_cast<const void *>(function); }
+    template <class Block> static __device__ __forceinline__ void run(const Block &block, const unsigned char *args)
+    {
+        using type = decltype(function);
+        detail::call<Body>(block, args, static_cast<type>(nullptr), decltype(detail::indices(static_cast<type>(nullptr))){});
+    }
+};
+
+/* Bodies that one executor runs. */
+template <class... R> struct resident_set {
+    static constexpr uint32_t count = sizeof...(R);
+
+    template <class Block> static __device__ __forceinline__ void run(uint32_t body, const Block &block, const unsigned char *args)
+    {
+        uint32_t number = 0;
+        (void)((body == number++ ? (R::run(block, args), true) : false) || ...);
+    }
+
+    /* The kernels, each as a handle and as the address that other files know it by. */
+    static const acs_kernel *kernels()
+    {
+        static const acs_kernel list[2 * count] = {detail::kernel_of(R::kernel())...,
+                                                   acs_kernel{nullptr, R::kernel(), nullptr, ACS_KERNEL_FUNCTION, 0}...};
+        return list;
+    }
+};
+
+namespace detail {
+
+/* ------------------------------------------------------------------------------------------------------- executor */
+
+enum : uint32_t { SLICE_WORDS = 4 }; /* words of 16 bytes of a slice, per thread */
+
+static __device__ __forceinline__ uint32_t load_acquire(const uint32_t *from)
+{
+    uint32_t value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+    return value;
+}
+
+/* Whatever this thread has seen done, barriers of its block included, comes before the count. */
+static __device__ __forceinline__ void count_down(uint32_t *counter)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(counter), "r"(~0u) : "memory");
+}
+
+static __device__ __forceinline__ uint32_t count_down_last(uint32_t *counter)
+{
+    uint32_t before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(~0u) : "memory");
+    return before;
+}
+
+static_assert(sizeof(acs_executor_op) == 4 * sizeof(uint4), "an entry is read as four words");
+
+/* What the threads of a block share. */
+struct executor_block {
+    uint32_t ticket, slice;
+    alignas(16) acs_executor_op op;
+    uint16_t out[ACS_EXECUTOR_NEAR];
+    uint32_t first[ACS_EXECUTOR_OPS];
+    uint4 args[ACS_EXECUTOR_ARG_BYTES / sizeof(uint4)];
+};
+
+/*
+ * Copy the table to device memory, all blocks together. A block takes the next slice until none is left, and then
+ * waits for those that others have taken: they run, so the wait ends.
+ */
+static __device__ void copy_table(const acs_executor_launch &l, executor_block &own)
+{
+    acs_executor_state *state = reinterpret_cast<acs_executor_state *>(l.state);
+    const uint4 *from = reinterpret_cast<const uint4 *>(l.source);
+    uint4 *to = reinterpret_cast<uint4 *>(l.table);
+    const uint32_t words = l.bytes / sizeof(uint4), each = SLICE_WORDS * blockDim.x, slices = (words + each - 1) / each;
+    for (;;) {
+        uint4 word[SLICE_WORDS];
+        if (threadIdx.x == 0)
+            own.slice = atomicAdd(&state->slices, 1);
+        __syncthreads();
+        const uint32_t first = own.slice * each + threadIdx.x;
+        if (own.slice >= slices)
+            break;
+        for (uint32_t i = 0; i < SLICE_WORDS; i++)
+            if (first + i * blockDim.x < words)
+                word[i] = from[first + i * blockDim.x];
+        for (uint32_t i = 0; i < SLICE_WORDS; i++)
+            if (first + i * blockDim.x < words)
+                __stcg(to + first + i * blockDim.x, word[i]);
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0)
+            atomicAdd(&state->copied, 1);
+    }
+    if (threadIdx.x == 0)
+        while (load_acquire(&state->copied) < slices)
+            ;
+    __syncthreads();
+}
+
+/* The entry that a ticket belongs to: the last whose first ticket is not greater. By a whole warp. */
+static __device__ __forceinline__ uint32_t entry_of(const executor_block &own, uint32_t entries, uint32_t ticket)
+{
+    const uint32_t lane = threadIdx.x % 32, step = (entries + 31) / 32;
+    const uint32_t coarse = __ballot_sync(~0u, lane * step < entries && own.first[min(lane * step, entries - 1)] <= ticket);
+    const uint32_t from = (31 - __clz(static_cast<int>(coarse))) * step;
+    const uint32_t fine = __ballot_sync(~0u, lane < step && from + lane < entries &&
+                                                 own.first[min(from + lane, entries - 1)] <= ticket);
+    return from + 31 - __clz(static_cast<int>(fine));
+}
+
+/* Tell the host up to which op all are complete. By one thread; one at a time, and the last waits for its turn. */
+static __device__ void publish(const acs_executor_launch &l, acs_executor_state *state, bool all)
+{
+    while (atomicExch(&state->publishing, 1))
+        if (!all)
+            return; /* a later op publishes this one */
+    __threadfence();
+    uint32_t complete = l.ops;
+    for (uint32_t w = 0; !all && w < (l.ops + 31) / 32; w++) {
+        const uint32_t bits = __ldcg(&state->done[w]);
+        if (bits != ~0u) {
+            complete = min(w * 32 + __ffs(static_cast<int>(~bits)) - 1, l.ops);
+            break;
+        }
+    }
+    if (complete > __ldcg(&state->published)) {
+        state->published = complete;
+        __threadfence_system(); /* the ops' writes to host memory must be there when the host sees the word */
+        *reinterpret_cast<volatile uint64_t *>(l.word) = l.first_value + complete - 1;
+    }
+    __threadfence();
+    atomicExch(&state->publishing, 0);
+}
+
+/* An op has ended. By one thread. */
+static __device__ void end_op(const acs_executor_launch &l, acs_executor_state *state, uint32_t position)
+{
+    atomicOr(&state->done[position / 32], 1u << (position % 32));
+    __threadfence();
+    const bool all = atomicAdd(&state->ended, 1) == l.ops - 1;
+    if (all || position % ACS_EXECUTOR_STEP == ACS_EXECUTOR_STEP - 1)
+        publish(l, state, all);
+}
+
+/* Fetch what the block needs of an entry, then wait until the entry may run. By the first warp. */
+static __device__ __forceinline__ void fetch_entry(const acs_executor_launch &l, executor_block &own, uint32_t entry)
+{
+    const uint32_t lane = threadIdx.x;
+    const acs_executor_op *op = reinterpret_cast<const acs_executor_op *>(l.table) + entry;
+    const uint4 word = __ldcg(reinterpret_cast<const uint4 *>(op) + lane % 4);
+    if (lane < 4)
+        reinterpret_cast<uint4 *>(&own.op)[lane] = word;
+    __syncwarp();
+    const uint4 *args = reinterpret_cast<const uint4 *>(l.table + own.op.args_at);
+    const uint16_t *outs = reinterpret_cast<const uint16_t *>(l.table + l.outs_at) + own.op.out_first;
+    for (uint32_t i = lane; i < own.op.arg_bytes / sizeof(uint4); i += 32)
+        own.args[i] = __ldcg(args + i);
+    for (uint32_t i = lane; i < own.op.out_count && i < ACS_EXECUTOR_NEAR; i += 32)
+        own.out[i] = __ldcg(outs + i);
+    if (lane == 0)
+        while (load_acquire(&op->pending))
+            ;
+}
+
+/* A block of an entry has ended: count down what follows it. By the first warp. */
+static __device__ __forceinline__ void release_entry(const acs_executor_launch &l, acs_executor_state *state,
+                                                     executor_block &own, uint32_t entry)
+{
+    const uint32_t lane = threadIdx.x;
+    acs_executor_op *ops = reinterpret_cast<acs_executor_op *>(l.table);
+    const uint16_t *outs = reinterpret_cast<const uint16_t *>(l.table + l.outs_at) + own.op.out_first;
+    const uint32_t count = own.op.out_count, position = own.op.position;
+    const bool each = own.op.each, join = own.op.body == ACS_EXECUTOR_JOIN;
+    for (uint32_t i = lane; each && i < count; i += 32)
+        count_down(&ops[i < ACS_EXECUTOR_NEAR ? own.out[i] : __ldcg(outs + i)].pending);
+    uint32_t last = 0;
+    if (lane == 0) {
+        last = count_down_last(&ops[entry].left) == 1;
+        own.ticket = atomicAdd(&state->ticket, 1);
+    }
+    last = __shfl_sync(~0u, last, 0);
+    if (!last)
+        return;
+    for (uint32_t i = lane; !each && i < count; i += 32)
+        count_down(&ops[i < ACS_EXECUTOR_NEAR ? own.out[i] : __ldcg(outs + i)].pending);
+    if (lane == 0 && !join)
+        end_op(l, state, position);
+}
+
+/* Run the block's part of an entry. */
+template <class Set>
+static __device__ __forceinline__ void run_entry(executor_block &own, uint32_t entry_ticket)
+{
+    const uint32_t gx = own.op.grid[0], gy = own.op.grid[1], bx = own.op.block[0], by = own.op.block[1];
+    const uint32_t threads = bx * by * own.op.block[2], at = threadIdx.x;
+    if (at >= threads || own.op.body == ACS_EXECUTOR_JOIN)
+        return;
+    resident_block block;
+    block.threads = threads;
+    block.grid_ = dim3(gx, gy, own.op.grid[2]);
+    block.size_ = dim3(bx, by, own.op.block[2]);
+    block.index_ = entry_ticket < gx ? make_uint3(entry_ticket, 0, 0)
+                                     : make_uint3(entry_ticket % gx, entry_ticket / gx % gy, entry_ticket / gx / gy);
+    block.thread_ = at < bx ? make_uint3(at, 0, 0) : make_uint3(at % bx, at / bx % by, at / bx / by);
+    Set::run(own.op.body, block, reinterpret_cast<const unsigned char *>(own.args));
+}
+
+/*
+ * The executor. A block takes the next ticket, waits until the op of the ticket may run, runs its block of the op, and
+ * counts down what follows.
+ *
+ * Progress: tickets are taken in order, by blocks that run. Consider the smallest ticket that was taken and has not
+ * ended. Its op follows only ops with smaller tickets, all of which have ended. So its block does not wait. No block
+ * ever waits for one that does not run, however few of them the device runs at once.
+ */
+template <class Set> static __device__ __forceinline__ void execute(const acs_executor_launch &l)
+{
+    __shared__ executor_block own;
+    acs_executor_state *state = reinterpret_cast<acs_executor_state *>(l.state);
+    copy_table(l, own);
+    const uint32_t *firsts = reinterpret_cast<const uint32_t *>(l.table + l.firsts_at);
+    for (uint32_t i = threadIdx.x; i < l.entries; i += blockDim.x)
+        own.first[i] = __ldcg(firsts + i);
+    if (threadIdx.x == 0)
+        own.ticket = atomicAdd(&state->ticket, 1);
+    __syncthreads();
+    for (uint32_t ticket = own.ticket; ticket < l.tickets; ticket = own.ticket) {
+        const uint32_t entry = entry_of(own, l.entries, ticket);
+        if (threadIdx.x < 32)
+            fetch_entry(l, own, entry);
+        __syncthreads();
+        run_entry<Set>(own, ticket - own.first[entry]);
+        __syncthreads();
+        if (threadIdx.x < 32)
+            release_entry(l, state, own, entry);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        __threadfence();
+        if (atomicAdd(&state->exited, 1) == gridDim.x - 1)
+            *state = acs_executor_state{};
+    }
+}
+
+} // namespace detail
+} // namespace acs
+#endif
