@@ -10,7 +10,7 @@
  *   }
  *   ACS_EXECUTOR(vectors, 256, 0, ACS_BODY(axpy), ACS_BODY(scale));
  *   ...
- *   acs_executor_add(context, vectors());
+ *   acs_executor_add(context, vectors()); // once for each context
  *   ACS_LAUNCH_ON(context, axpy, grid, 256, 0, ACS_ARGS(n, 2.0f, x, y), ACS_USES(...));
  *
  * ACS_RESIDENT defines the __global__ function `axpy`, which can be launched in any way, and its body, from one text.
@@ -30,6 +30,10 @@
 #include "acs_executor.h"
 
 #include <cuda_runtime.h>
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
+#error "acs_resident.cuh needs compute capability 7.0 or newer"
+#endif
 
 namespace acs {
 
@@ -106,7 +110,8 @@ template <class Body, auto function> struct resident {
     template <class Block> static __device__ __forceinline__ void run(const Block &block, const unsigned char *args)
     {
         using type = decltype(function);
-        detail::call<Body>(block, args, static_cast<type>(nullptr), decltype(detail::indices(static_cast<type>(nullptr))){});
+        constexpr type none = nullptr;
+        detail::call<Body>(block, args, none, decltype(detail::indices(none)){});
     }
 };
 
@@ -114,7 +119,8 @@ template <class Body, auto function> struct resident {
 template <class... R> struct resident_set {
     static constexpr uint32_t count = sizeof...(R);
 
-    template <class Block> static __device__ __forceinline__ void run(uint32_t body, const Block &block, const unsigned char *args)
+    template <class Block>
+    static __device__ __forceinline__ void run(uint32_t body, const Block &block, const unsigned char *args)
     {
         uint32_t number = 0;
         (void)((body == number++ ? (R::run(block, args), true) : false) || ...);
@@ -123,8 +129,8 @@ template <class... R> struct resident_set {
     /* The kernels, each as a handle and as the address that other files know it by. */
     static const acs_kernel *kernels()
     {
-        static const acs_kernel list[2 * count] = {detail::kernel_of(R::kernel())...,
-                                                   acs_kernel{nullptr, R::kernel(), nullptr, ACS_KERNEL_FUNCTION, 0}...};
+        static const acs_kernel list[2 * count] = {
+            detail::kernel_of(R::kernel())..., acs_kernel{nullptr, R::kernel(), nullptr, ACS_KERNEL_FUNCTION, 0}...};
         return list;
     }
 };
@@ -205,7 +211,8 @@ static __device__ void copy_table(const acs_executor_launch &l, executor_block &
 static __device__ __forceinline__ uint32_t entry_of(const executor_block &own, uint32_t entries, uint32_t ticket)
 {
     const uint32_t lane = threadIdx.x % 32, step = (entries + 31) / 32;
-    const uint32_t coarse = __ballot_sync(~0u, lane * step < entries && own.first[min(lane * step, entries - 1)] <= ticket);
+    const uint32_t coarse =
+        __ballot_sync(~0u, lane * step < entries && own.first[min(lane * step, entries - 1)] <= ticket);
     const uint32_t from = (31 - __clz(static_cast<int>(coarse))) * step;
     const uint32_t fine = __ballot_sync(~0u, lane < step && from + lane < entries &&
                                                  own.first[min(from + lane, entries - 1)] <= ticket);
@@ -346,6 +353,124 @@ template <class Set> static __device__ __forceinline__ void execute(const acs_ex
     }
 }
 
+template <class Set>
+acs_executor_params executor_params(const void *executor, uint32_t threads, uint64_t shared_bytes)
+{
+    acs_executor_params p{};
+    p.size = sizeof p;
+    p.executor = kernel_of(executor);
+    p.layout = ACS_EXECUTOR_LAYOUT;
+    p.threads = threads;
+    p.shared_bytes = shared_bytes;
+    p.kernels = Set::kernels();
+    p.count = 2 * Set::count;
+    p.bodies = Set::count;
+    return p;
+}
+
 } // namespace detail
 } // namespace acs
+
+/* ------------------------------------------------------------------------------------------------------------ macros */
+
+/* How many pairs of a type and a name follow the first argument. */
+#define ACS_PAIRS_(...) ACS_PAIRS_PICK_(__VA_ARGS__,16, even, 15, even, 14, even, 13, even, 12, \
+        even, 11, even, 10, even, 9, even, 8, even, 7, even, 6, even, 5, even, 4, even, 3, even, \
+        2, even, 1, even, 0, 0)
+#define ACS_PAIRS_PICK_(p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, \
+        p17, p18, p19, p20, p21, p22, p23, p24, p25, p26, p27, p28, p29, p30, p31, p32, p33, \
+        pairs, ...) pairs
+#define ACS_RESIDENT_CAT_(a, b) ACS_RESIDENT_CAT2_(a, b)
+#define ACS_RESIDENT_CAT2_(a, b) a##b
+#define ACS_RESIDENT_OPEN_(...) __VA_ARGS__
+/* Of pairs: parameters, and names. */
+#define ACS_P1_(t, a) t a
+#define ACS_P2_(t, a, ...) t a, ACS_P1_(__VA_ARGS__)
+#define ACS_P3_(t, a, ...) t a, ACS_P2_(__VA_ARGS__)
+#define ACS_P4_(t, a, ...) t a, ACS_P3_(__VA_ARGS__)
+#define ACS_P5_(t, a, ...) t a, ACS_P4_(__VA_ARGS__)
+#define ACS_P6_(t, a, ...) t a, ACS_P5_(__VA_ARGS__)
+#define ACS_P7_(t, a, ...) t a, ACS_P6_(__VA_ARGS__)
+#define ACS_P8_(t, a, ...) t a, ACS_P7_(__VA_ARGS__)
+#define ACS_P9_(t, a, ...) t a, ACS_P8_(__VA_ARGS__)
+#define ACS_P10_(t, a, ...) t a, ACS_P9_(__VA_ARGS__)
+#define ACS_P11_(t, a, ...) t a, ACS_P10_(__VA_ARGS__)
+#define ACS_P12_(t, a, ...) t a, ACS_P11_(__VA_ARGS__)
+#define ACS_P13_(t, a, ...) t a, ACS_P12_(__VA_ARGS__)
+#define ACS_P14_(t, a, ...) t a, ACS_P13_(__VA_ARGS__)
+#define ACS_P15_(t, a, ...) t a, ACS_P14_(__VA_ARGS__)
+#define ACS_P16_(t, a, ...) t a, ACS_P15_(__VA_ARGS__)
+#define ACS_A1_(t, a) a
+#define ACS_A2_(t, a, ...) a, ACS_A1_(__VA_ARGS__)
+#define ACS_A3_(t, a, ...) a, ACS_A2_(__VA_ARGS__)
+#define ACS_A4_(t, a, ...) a, ACS_A3_(__VA_ARGS__)
+#define ACS_A5_(t, a, ...) a, ACS_A4_(__VA_ARGS__)
+#define ACS_A6_(t, a, ...) a, ACS_A5_(__VA_ARGS__)
+#define ACS_A7_(t, a, ...) a, ACS_A6_(__VA_ARGS__)
+#define ACS_A8_(t, a, ...) a, ACS_A7_(__VA_ARGS__)
+#define ACS_A9_(t, a, ...) a, ACS_A8_(__VA_ARGS__)
+#define ACS_A10_(t, a, ...) a, ACS_A9_(__VA_ARGS__)
+#define ACS_A11_(t, a, ...) a, ACS_A10_(__VA_ARGS__)
+#define ACS_A12_(t, a, ...) a, ACS_A11_(__VA_ARGS__)
+#define ACS_A13_(t, a, ...) a, ACS_A12_(__VA_ARGS__)
+#define ACS_A14_(t, a, ...) a, ACS_A13_(__VA_ARGS__)
+#define ACS_A15_(t, a, ...) a, ACS_A14_(__VA_ARGS__)
+#define ACS_A16_(t, a, ...) a, ACS_A15_(__VA_ARGS__)
+
+#define ACS_RESIDENT_0(name)                                                                                           \
+    struct name##_body {                                                                                               \
+        template <class Block> static __device__ __forceinline__ void run(const Block &block);                         \
+    };                                                                                                                 \
+    __global__ void name() { name##_body::run(::acs::launched_block{}); }                                              \
+    template <class Block> __device__ __forceinline__ void name##_body::run([[maybe_unused]] const Block &block)
+#define ACS_RESIDENT_DEFINE_(name, parameters, names)                                                                  \
+    struct name##_body {                                                                                               \
+        template <class Block>                                                                                         \
+        static __device__ __forceinline__ void run(const Block &block, ACS_RESIDENT_OPEN_ parameters);                 \
+    };                                                                                                                 \
+    __global__ void name parameters { name##_body::run(::acs::launched_block{}, ACS_RESIDENT_OPEN_ names); }           \
+    template <class Block>                                                                                             \
+    __device__ __forceinline__ void name##_body::run([[maybe_unused]] const Block &block, ACS_RESIDENT_OPEN_ parameters)
+#define ACS_RESIDENT_1(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P1_(__VA_ARGS__)), (ACS_A1_(__VA_ARGS__)))
+#define ACS_RESIDENT_2(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P2_(__VA_ARGS__)), (ACS_A2_(__VA_ARGS__)))
+#define ACS_RESIDENT_3(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P3_(__VA_ARGS__)), (ACS_A3_(__VA_ARGS__)))
+#define ACS_RESIDENT_4(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P4_(__VA_ARGS__)), (ACS_A4_(__VA_ARGS__)))
+#define ACS_RESIDENT_5(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P5_(__VA_ARGS__)), (ACS_A5_(__VA_ARGS__)))
+#define ACS_RESIDENT_6(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P6_(__VA_ARGS__)), (ACS_A6_(__VA_ARGS__)))
+#define ACS_RESIDENT_7(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P7_(__VA_ARGS__)), (ACS_A7_(__VA_ARGS__)))
+#define ACS_RESIDENT_8(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P8_(__VA_ARGS__)), (ACS_A8_(__VA_ARGS__)))
+#define ACS_RESIDENT_9(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P9_(__VA_ARGS__)), (ACS_A9_(__VA_ARGS__)))
+#define ACS_RESIDENT_10(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P10_(__VA_ARGS__)), (ACS_A10_(__VA_ARGS__)))
+#define ACS_RESIDENT_11(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P11_(__VA_ARGS__)), (ACS_A11_(__VA_ARGS__)))
+#define ACS_RESIDENT_12(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P12_(__VA_ARGS__)), (ACS_A12_(__VA_ARGS__)))
+#define ACS_RESIDENT_13(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P13_(__VA_ARGS__)), (ACS_A13_(__VA_ARGS__)))
+#define ACS_RESIDENT_14(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P14_(__VA_ARGS__)), (ACS_A14_(__VA_ARGS__)))
+#define ACS_RESIDENT_15(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P15_(__VA_ARGS__)), (ACS_A15_(__VA_ARGS__)))
+#define ACS_RESIDENT_16(name, ...) ACS_RESIDENT_DEFINE_(name, (ACS_P16_(__VA_ARGS__)), (ACS_A16_(__VA_ARGS__)))
+
+/**
+ * Define a kernel and its body: ACS_RESIDENT(name, type, parameter, type, parameter, ...) { ... }, with at most 16
+ * parameters. A type with a comma in it needs an alias.
+ */
+#define ACS_RESIDENT(...) ACS_RESIDENT_CAT_(ACS_RESIDENT_, ACS_PAIRS_(__VA_ARGS__))(__VA_ARGS__)
+
+/** The body of a kernel that ACS_RESIDENT defined, for ACS_EXECUTOR. Others: ::acs::resident<Body, kernel>. */
+#define ACS_BODY(name) ::acs::resident<name##_body, &name>
+
+/**
+ * Define an executor: ACS_EXECUTOR(name, threads, shared_bytes, body, body, ...). `threads`: most threads of a block, a
+ * multiple of 32. `shared_bytes`: most dynamic shared memory of a launch. name() is what acs_executor_add takes.
+ */
+#define ACS_EXECUTOR(name, threads_, shared_bytes_, ...)                                                               \
+    static __global__ void __launch_bounds__(threads_) name##_executor(const __grid_constant__ acs_executor_launch l)  \
+    {                                                                                                                  \
+        ::acs::detail::execute<::acs::resident_set<__VA_ARGS__>>(l);                                                   \
+    }                                                                                                                  \
+    static inline const acs_executor_params *name()                                                                    \
+    {                                                                                                                  \
+        static const acs_executor_params params = ::acs::detail::executor_params<::acs::resident_set<__VA_ARGS__>>(    \
+            reinterpret_cast<const void *>(&name##_executor), threads_, shared_bytes_);                                \
+        return &params;                                                                                                \
+    }
+
 #endif

@@ -164,7 +164,7 @@ private:
     /* How the kernels were issued, in percent. */
     std::string methods(const acs_statistics &s) const
     {
-        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
+        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
         std::string text;
         const uint64_t kernels = s.kernels - before_.kernels + s.calls_as_kernels - before_.calls_as_kernels;
         for (int i = 0; kernels && i < ACS_ISSUE_COUNT; i++) {

@@ -7,6 +7,7 @@
  * stream. The first member is the backend that the runtime holds; it also gets foreign captures and calls without a
  * device. With ACS_DEVICES_PER_GPU members share a GPU and its context.
  */
+#include "cuda/bundle.h"
 #include "cuda/kernel.h"
 
 #include "base/tuning.h"
@@ -273,6 +274,7 @@ static const acs_backend_ops g_devices_ops = {
     .memory_free = devices_memory_free,
     .memory_state = acs_cuda_memory_state,
     .reaches = acs_cuda_reaches,
+    .executor_add = acs_cuda_executor_add,
     .links = devices_links,
     .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
@@ -316,6 +318,7 @@ const acs_backend_ops acs_backend_cuda = {
     .memory_free = acs_cuda_memory_free,
     .memory_state = acs_cuda_memory_state,
     .reaches = acs_cuda_reaches,
+    .executor_add = acs_cuda_executor_add,
     .capacity = acs_cuda_capacity,
     .capture = &acs_cuda_capture,
 };

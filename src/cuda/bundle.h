@@ -1,5 +1,5 @@
 /*
- * Private to src/cuda: bundles, as files outside graphs/ and gpu_issue/ see them: opening, issue, progress, and the
+ * Private to src/cuda: bundles, as files outside graphs/, gpu_issue/ and resident/ see them: opening, issue, progress, and the
  * time of launches.
  */
 #ifndef ACS_CUDA_BUNDLE_H
@@ -53,5 +53,17 @@ bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const stru
 uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);
 /* After a fault: why the device could not launch an op of a bundle. NULL: that was not the reason. */
 const char *acs_cuda_gpu_issue_refusal(const acs_cuda *self);
+
+/* resident/resident.c; init, fini and issue in a scope */
+/* Prepare the resident executor, an issue method for bundles. It allocates at a slot's first bundle. */
+void acs_cuda_resident_init(acs_cuda *self);
+void acs_cuda_resident_fini(acs_cuda *self);
+/* Whether all ops of a bundle have bodies in one executor, and fit into it. */
+bool acs_cuda_resident_fits(acs_cuda *self, const acs_batch *batch);
+/* Launch a bundle as acs_cuda_gpu_issue_issue does. False: refused; nothing of the bundle was issued. */
+bool acs_cuda_resident_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag);
+
+/* resident/executor.c; executor_add of acs_backend_ops, for one device and for several */
+acs_status acs_cuda_executor_add(acs_backend *backend, const acs_executor_params *params);
 
 #endif

@@ -86,6 +86,7 @@ struct acs_cuda {
     acs_cuda_copies *copies;     /* NULL: copies are never part of bundles */
     acs_cuda_calls *calls;       /* NULL: all library calls go to their library */
     struct acs_cuda_gpu_issue *gpu_issue; /* NULL: no GPU-side issue */
+    struct acs_cuda_resident *resident;   /* NULL: no resident executors */
     void *ranges;  /* domain of NVTX; NULL: no tool takes ranges */
     bool profiled; /* whether a profiler is attached */
 
@@ -154,7 +155,7 @@ void acs_cuda_call_learn(acs_cuda *self, const acs_item *item);
  * Load the library's own device code. False: there are no bundles, which is no error; the reason is logged at
  * ACS_LOG=info.
  */
-bool acs_cuda_device_init(acs_cuda *self);
+bool acs_cuda_device_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_device_fini(acs_cuda *self);
 /* A kernel of the device code by name. NULL: it cannot be loaded; the reason was logged. */
 CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);

@@ -210,7 +210,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
         choose_lazy(c);
 }
 
-static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
+static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
 
 static void describe(char *text, size_t bytes, const random_config *c)
 {

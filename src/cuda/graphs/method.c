@@ -1,5 +1,6 @@
 /*
- * The choice of an issue method for a bundle: a cached graph of its shape, a graph of layers, or GPU-side issue. Owns
+ * The choice of an issue method for a bundle: a cached graph of its shape, a graph of layers, GPU-side issue,
+ * or the program's resident executor. Owns
  * the state that the methods share; called by submit.c. It decides how often a graph must be wanted before it is built,
  * and refuses a bundle if no method fits. It never waits for the GPU.
  */
@@ -319,6 +320,11 @@ static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
     return acs_cuda_gpu_issue_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
 }
 
+static acs_status by_resident(acs_cuda *self, bundle *b)
+{
+    return acs_cuda_resident_issue(self, b->batch, dag_of(self, b)) ? ACS_OK : ACS_NOT_READY;
+}
+
 /* Issue by the method that ACS_ISSUE asks for. */
 static acs_status by_asked(acs_cuda *self, bundle *b)
 {
@@ -329,6 +335,8 @@ static acs_status by_asked(acs_cuda *self, bundle *b)
         return by_layers(self, b, 1);
     case ACS_METHOD_GPU:
         return by_gpu(self, b, 0);
+    case ACS_METHOD_RESIDENT:
+        return acs_cuda_resident_fits(self, b->batch) ? by_resident(self, b) : ACS_NOT_READY;
     default:
         return ACS_NOT_READY;
     }
@@ -378,7 +386,9 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     /* a profiler would not see its kernels */
     uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost);
     uint64_t layers = b->shape.levels ? acs_cost_model_layers_ns(&b->cost, &b->shape, b->layers->levels) : UINT64_MAX;
-    uint64_t best = lesser(launch, lesser(layers, gpu));
+    uint64_t resident = !self->profiled && acs_cuda_resident_fits(self, b->batch) ? acs_cost_model_resident_ns(&b->cost)
+                                                                                 : UINT64_MAX;
+    uint64_t best = lesser(lesser(launch, resident), lesser(layers, gpu));
     if (layers == best) /* relaxed: an estimate, and missing one does no harm */
         atomic_store_explicit(&self->methods->layers_losses,
                               atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed) / 2,
@@ -390,6 +400,12 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
                        sightings(self, nodes, false, without, acs_cost_model_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
+    if (resident == best && by_resident(self, b) == ACS_OK) {
+        b->by = ACS_METHOD_RESIDENT;
+        return ACS_OK;
+    }
+    if (acs_cuda_fault(self))
+        return ACS_NOT_READY;
     if (launch > layers || launch > gpu)
         return by_any_shape(self, b, launch, layers, gpu);
     acs_cuda_times_doubt(self, b->batch);
@@ -407,6 +423,7 @@ static uint64_t without_kernels(const bundle *b)
     empty.kernel_ns = empty.device_ns = 0;
     return b->by == ACS_METHOD_LAYERS ? acs_cost_model_layers_ns(&empty, &b->shape, 0)
            : b->by == ACS_METHOD_GPU  ? acs_cost_model_gpu_ns(&empty)
+           : b->by == ACS_METHOD_RESIDENT ? acs_cost_model_resident_ns(&empty)
                                        : acs_cost_model_replay_ns(&empty, false);
 }
 

@@ -1,0 +1,190 @@
+/*
+ * The resident executor's issue: a bundle becomes a table in pinned memory and one launch of the program's executor
+ * kernel in the bundle's slot. Owns each slot's tables; called by graphs/method.c in a scope, and by open and close.
+ * It never waits for the GPU, and never issues a part of a bundle.
+ */
+#include "cuda/resident/resident.h"
+
+#include "base/tuning.h"
+
+#include <stdlib.h>
+
+/* ---------------------------------------------------------------------------------------------------------- fitting */
+
+/* The executor of an op, if its block, shared memory and arguments fit; else NULL. */
+static acs_cuda_executor *executor_of(acs_cuda *self, const acs_record *op, acs_resident_bundle *bundle)
+{
+    const acs_cuda_type *type = acs_cuda_type_find(self, op->type);
+    const acs_cuda_body *body = atomic_load_explicit(&type->kernel->body, memory_order_acquire); /* E in executor.c */
+    const uint64_t threads = (uint64_t)type->block.x * type->block.y * type->block.z;
+    const uint64_t blocks = (uint64_t)op->grid.x * op->grid.y * op->grid.z;
+    if (!body || threads % 32 || threads > body->executor->threads || blocks > TUNE_RESIDENT_BLOCKS_MOST ||
+        type->shared_bytes > body->executor->shared_bytes || type->arg_bytes > ACS_EXECUTOR_ARG_BYTES)
+        return NULL;
+    bundle->threads = threads > bundle->threads ? (uint32_t)threads : bundle->threads;
+    bundle->shared_bytes = type->shared_bytes > bundle->shared_bytes ? type->shared_bytes : bundle->shared_bytes;
+    return body->executor;
+}
+
+/* The one executor that all ops of a bundle have; NULL: there is none. */
+static acs_cuda_executor *common_executor(acs_cuda *self, acs_resident_bundle *bundle)
+{
+    acs_cuda_executor *common = NULL;
+    for (uint32_t i = 0; i < bundle->batch->items_used; i++) {
+        const acs_record *op = bundle->batch->items[i].op;
+        if (!op)
+            continue;
+        acs_cuda_executor *executor = executor_of(self, op, bundle);
+        if (!executor || (common && executor != common))
+            return NULL;
+        common = executor;
+    }
+    /* relaxed: a bundle that misses the refusal is refused itself */
+    return common && !atomic_load_explicit(&common->refused, memory_order_relaxed) ? common : NULL;
+}
+
+bool acs_cuda_resident_fits(acs_cuda *self, const acs_batch *batch)
+{
+    acs_resident_bundle bundle = {.batch = batch};
+    return self->resident && common_executor(self, &bundle) != NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ lanes */
+
+static void lane_destroy(acs_cuda *self, acs_resident_lane *lane)
+{
+    if (lane->memory)
+        (void)acs_cuda_note(self, self->cu.cuMemFree(lane->memory));
+    if (lane->tables)
+        (void)acs_cuda_note(self, self->cu.cuMemFreeHost(lane->tables));
+    free(lane);
+}
+
+/* Make the state of a slot at its first bundle. NULL: not possible now. */
+static acs_resident_lane *lane_open(acs_cuda *self, int slot)
+{
+    acs_resident_lane *lane = calloc(1, sizeof *lane);
+    void *tables = NULL;
+    if (!lane)
+        return NULL;
+    CUresult result = self->cu.cuMemHostAlloc(&tables, (size_t)ACS_RESIDENT_RING * ACS_RESIDENT_TABLE_BYTES,
+                                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result == CUDA_SUCCESS) {
+        lane->tables = tables;
+        result = self->cu.cuMemAlloc(&lane->memory, ACS_RESIDENT_TABLE_BYTES + sizeof(acs_executor_state));
+    }
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuMemsetD8Async(lane->memory + ACS_RESIDENT_TABLE_BYTES, 0, sizeof(acs_executor_state),
+                                          self->streams[slot]);
+    if (result == CUDA_SUCCESS)
+        return self->resident->lanes[slot] = lane;
+    (void)acs_cuda_note(self, result);
+    acs_log(ACS_LOG_INFO, "cuda: slot %d: no resident executor: %s", slot, acs_cuda_text((int)result));
+    lane_destroy(self, lane);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ issue */
+
+/* How many blocks of the executor are of use: as many as may run at once, but for a part of the device. */
+static uint32_t executor_blocks(const acs_cuda *self, const acs_resident_bundle *bundle)
+{
+    const uint32_t threads = (uint32_t)self->limits.sms * (uint32_t)self->limits.sm_threads / TUNE_RESIDENT_PART;
+    const uint64_t room = threads / bundle->threads ? threads / bundle->threads : 1;
+    const uint64_t wanted = (uint64_t)bundle->widest * TUNE_RESIDENT_WIDTHS;
+    const uint64_t blocks = wanted < room ? wanted : room;
+    return (uint32_t)(blocks < bundle->launch.tickets ? blocks : bundle->launch.tickets);
+}
+
+static CUresult launch(acs_cuda *self, const acs_cuda_executor *executor, acs_resident_bundle *bundle, int slot)
+{
+    void *args[] = {&bundle->launch};
+    const CUlaunchConfig config = {
+        .gridDimX = executor_blocks(self, bundle),
+        .gridDimY = 1,
+        .gridDimZ = 1,
+        .blockDimX = bundle->threads,
+        .blockDimY = 1,
+        .blockDimZ = 1,
+        .sharedMemBytes = bundle->shared_bytes,
+        .hStream = self->streams[slot],
+    };
+    acs_cuda_range_begin(self, bundle->batch, ACS_METHOD_RESIDENT);
+    CUresult result = self->cu.cuLaunchKernelEx(&config, executor->kernel->launch, args, NULL);
+    acs_cuda_range_end(self);
+    return result;
+}
+
+/* An executor that cannot be launched is not tried again. */
+static void refuse_executor(acs_cuda *self, acs_cuda_executor *executor, CUresult result)
+{
+    if (acs_cuda_note(self, result))
+        return;
+    atomic_store_explicit(&executor->refused, true, memory_order_relaxed); /* relaxed: as above */
+    acs_log(ACS_LOG_INFO, "cuda: an executor cannot be launched, and its kernels go in other ways: %s",
+            acs_cuda_text((int)result));
+}
+
+bool acs_cuda_resident_issue(acs_cuda *self, const acs_batch *batch, const acs_dag *dag)
+{
+    const int slot = batch->items[0].slot;
+    acs_resident_bundle bundle = {.batch = batch, .dag = dag, .threads = 32};
+    acs_cuda_executor *executor = self->resident ? common_executor(self, &bundle) : NULL;
+    if (!executor)
+        return false;
+    acs_resident_lane *lane = self->resident->lanes[slot] ? self->resident->lanes[slot] : lane_open(self, slot);
+    if (!lane)
+        return false;
+    const uint32_t index = lane->turn % ACS_RESIDENT_RING;
+    if (lane->ends[index] > acs_cuda_completed(self, slot))
+        return false; /* the GPU is far behind: RES-1 */
+    unsigned char *table = lane->tables + (size_t)index * ACS_RESIDENT_TABLE_BYTES;
+    if (!acs_resident_table(self, &bundle, table))
+        return false;
+    bundle.launch.source = (uint64_t)(uintptr_t)table;
+    bundle.launch.table = lane->memory;
+    bundle.launch.state = lane->memory + ACS_RESIDENT_TABLE_BYTES;
+    bundle.launch.word = (uint64_t)(uintptr_t)&self->methods->words[slot].value;
+    bundle.launch.first_value = batch->items[0].value;
+    CUresult result = launch(self, executor, &bundle, slot);
+    if (result != CUDA_SUCCESS) {
+        refuse_executor(self, executor, result);
+        return false;
+    }
+    lane->ends[index] = batch->items[0].value + dag->ops - 1;
+    lane->turn++;
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------------- open and close */
+
+void acs_cuda_resident_init(acs_cuda *self)
+{
+    struct acs_cuda_resident *resident = self->methods ? calloc(1, sizeof *resident) : NULL;
+    if (!resident)
+        return;
+    resident->lanes = calloc(self->slots, sizeof(*resident->lanes));
+    if (!resident->lanes) {
+        free(resident);
+        return;
+    }
+    self->resident = resident;
+}
+
+void acs_cuda_resident_fini(acs_cuda *self)
+{
+    struct acs_cuda_resident *resident = self->resident;
+    if (!resident)
+        return;
+    for (uint32_t i = 0; i < self->slots; i++)
+        if (resident->lanes[i])
+            lane_destroy(self, resident->lanes[i]);
+    while (resident->executors) {
+        acs_cuda_executor *executor = resident->executors;
+        resident->executors = executor->next;
+        free(executor);
+    }
+    free(resident->lanes);
+    free(resident);
+    self->resident = NULL;
+}
