@@ -90,28 +90,36 @@ template <size_t at, class... P> struct parameter_at {
     static constexpr size_t value = parameter_offset<P...>(at);
 };
 
-template <class Body, class Block, class... P, size_t... I>
-__device__ __forceinline__ void call(const Block &block, const unsigned char *args, void (*)(P...),
-                                     std::index_sequence<I...>)
-{
-    Body::run(block, *reinterpret_cast<const P *>(args + parameter_at<I, P...>::value)...);
-}
+template <class Body, class... P> struct body_call {
+    template <class Block, size_t... I>
+    static __device__ __forceinline__ void run(const Block &block, const unsigned char *args, std::index_sequence<I...>)
+    {
+        Body::run(block, *reinterpret_cast<const P *>(args + parameter_at<I, P...>::value)...);
+    }
+};
 
-template <class... P> constexpr std::index_sequence_for<P...> indices(void (*)(P...))
-{
-    return {};
-}
+template <class Body, class... P> body_call<Body, P...> call_of(void (*)(P...));
+template <class... P> std::index_sequence_for<P...> indices_of(void (*)(P...));
 
 } // namespace detail
 
-/* A kernel and its body: Body::run(block, arguments...) does what one block of the kernel does. */
+/*
+ * A kernel with these parameters, and its body: Body::run(block, arguments...) does what one block of the kernel does.
+ * A class that is derived from this one adds `static const void *kernel()`, the address of the kernel.
+ */
+template <class Body, class... P> struct resident_body {
+    template <class Block> static __device__ __forceinline__ void run(const Block &block, const unsigned char *args)
+    {
+        detail::body_call<Body, P...>::run(block, args, std::index_sequence_for<P...>{});
+    }
+};
+
+/* The same for a kernel that has a name. */
 template <class Body, auto function> struct resident {
     static const void *kernel() { return reinterpret_cast<const void *>(function); }
     template <class Block> static __device__ __forceinline__ void run(const Block &block, const unsigned char *args)
     {
-        using type = decltype(function);
-        constexpr type none = nullptr;
-        detail::call<Body>(block, args, none, decltype(detail::indices(none)){});
+        decltype(detail::call_of<Body>(function))::run(block, args, decltype(detail::indices_of(function)){});
     }
 };
 

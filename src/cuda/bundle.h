@@ -1,6 +1,6 @@
 /*
- * Private to src/cuda: bundles, as files outside graphs/, gpu_issue/ and resident/ see them: opening, issue, progress, and the
- * time of launches.
+ * Private to src/cuda: bundles, as files outside graphs/, gpu_issue/ and resident/ see them: opening, issue, progress,
+ * and the time of launches.
  */
 #ifndef ACS_CUDA_BUNDLE_H
 #define ACS_CUDA_BUNDLE_H

@@ -351,8 +351,8 @@ static acs_status opt_in_shared(acs_cuda *self, const acs_record *op, acs_cuda_k
 {
     ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
     /*
-     * C  opt_in_shared: opt in, then store release; acs_cuda_check_shared: load acquire, then launch. Broken: a launch before
-     *    its opt-in fails.
+     * C  opt_in_shared: opt in, then store release; acs_cuda_check_shared: load acquire, then launch. Broken: a launch
+     *    before its opt-in fails.
      */
     atomic_store_explicit(&kernel->dynamic_shared, most, memory_order_release);
     return ACS_OK;
