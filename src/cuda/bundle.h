@@ -51,6 +51,11 @@ bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const stru
  * later ones cannot be. Now and then it is all marks, so that errors show. Any thread.
  */
 uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);
+/*
+ * A bundle that ends at `end` was launched in a slot, and reports its end by the slot's word: the device need not be asked
+ * about it before. `turn`: number of such bundles in the slot, by which the latest are remembered.
+ */
+void acs_cuda_gpu_issue_told(acs_cuda *self, int slot, uint32_t turn, uint64_t end);
 /* After a fault: why the device could not launch an op of a bundle. NULL: that was not the reason. */
 const char *acs_cuda_gpu_issue_refusal(const acs_cuda *self);
 

@@ -152,6 +152,7 @@ bool acs_cuda_resident_issue(acs_cuda *self, const acs_batch *batch, const acs_d
         return false;
     }
     lane->ends[index] = batch->items[0].value + dag->ops - 1;
+    acs_cuda_gpu_issue_told(self, slot, lane->turn, lane->ends[index]);
     lane->turn++;
     return true;
 }
