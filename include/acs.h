@@ -477,9 +477,9 @@ typedef struct acs_launch_params {
  * Never allocates in the steady state. Leaves CUDA to the library's threads, with these exceptions. The call asks CUDA
  * once per kernel what the function needs. On a GPU the call itself issues the first kernel into an idle runtime (not
  * with ACS_WATCHDOG_S). That takes about 3 us; to wake a thread takes longer. With ACS_WORKERS=0 and bundles
- * (ACS_ISSUE) each 64th call issues the ops that have been queued. With ACS_DISABLE=1, and inside a capture
- * (acs_after_stream), each call does all work for its own op. Waits only while the FIFO is full, and then steps the
- * runtime itself.
+ * (ACS_ISSUE) each 64th call issues the ops that have been queued; with ACS_ISSUE=resident the call that completes a
+ * bundle. With ACS_DISABLE=1, and inside a capture (acs_after_stream), each call does all work for its own op. Waits
+ * only while the FIFO is full, and then steps the runtime itself.
  * @param context  NULL: the default context.
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (with no_wait, or in a group),

@@ -15,6 +15,11 @@ enum {
     ACS_EXECUTOR_ARG_BYTES = 512, /* most bytes of an op's arguments */
     ACS_EXECUTOR_NEAR = 64,       /* followers of an op that its blocks keep in shared memory */
     ACS_EXECUTOR_JOIN = 0xffff,   /* body of a join, which runs nothing */
+    ACS_EXECUTOR_COPY = 0xfffe,   /* bodies of the library's own: copies (dst, src, bytes), */
+    ACS_EXECUTOR_ROWS = 0xfffd,   /* copies of rows (dst, src, bytes of a row, pitch), */
+    ACS_EXECUTOR_FILL = 0xfffc,   /* fills (dst, bytes, value), each with arguments of 8 bytes */
+    ACS_EXECUTOR_BODIES = 0xfffc, /* the program's bodies have smaller numbers */
+    ACS_EXECUTOR_COPY_BYTES = 4096, /* bytes that a block of a copy or fill handles */
     ACS_EXECUTOR_STEP = 16        /* ops after which progress is published */
 };
 

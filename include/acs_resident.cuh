@@ -306,13 +306,51 @@ static __device__ __forceinline__ void release_entry(const acs_executor_launch &
         end_op(l, state, position);
 }
 
+/* The block's part of a copy or fill of the library's own; `src` NULL: a fill. By all threads. */
+static __device__ __forceinline__ void copy_part(unsigned char *dst, const unsigned char *src, uint64_t bytes, uint32_t part,
+                                                 uint32_t value)
+{
+    const uint64_t first = static_cast<uint64_t>(part) * ACS_EXECUTOR_COPY_BYTES;
+    const uint32_t here = first < bytes ? static_cast<uint32_t>(min(bytes - first, uint64_t{ACS_EXECUTOR_COPY_BYTES})) : 0;
+    const uintptr_t all = reinterpret_cast<uintptr_t>(dst) | reinterpret_cast<uintptr_t>(src) | here;
+    dst += first;
+    src += src ? first : 0;
+    if (all % sizeof(uint4) == 0) {
+        const uint4 words = make_uint4(value, value, value, value);
+        for (uint32_t i = threadIdx.x; i < here / sizeof(uint4); i += blockDim.x)
+            reinterpret_cast<uint4 *>(dst)[i] = src ? reinterpret_cast<const uint4 *>(src)[i] : words;
+        return;
+    }
+    for (uint32_t i = threadIdx.x; i < here; i += blockDim.x)
+        dst[i] = src ? src[i] : static_cast<unsigned char>(value);
+}
+
+static __device__ __forceinline__ void run_own(uint32_t body, const uint64_t *args, uint32_t index)
+{
+    unsigned char *dst = reinterpret_cast<unsigned char *>(args[0]);
+    if (body == ACS_EXECUTOR_FILL) {
+        copy_part(dst, nullptr, args[1], index, static_cast<uint32_t>(args[2] & 0xff) * 0x01010101u);
+        return;
+    }
+    const unsigned char *src = reinterpret_cast<const unsigned char *>(args[1]);
+    const uint64_t bytes = args[2];
+    const uint32_t parts = static_cast<uint32_t>((bytes + ACS_EXECUTOR_COPY_BYTES - 1) / ACS_EXECUTOR_COPY_BYTES);
+    const uint64_t at = body == ACS_EXECUTOR_ROWS ? index / parts * args[3] : 0;
+    copy_part(dst + at, src + at, bytes, body == ACS_EXECUTOR_ROWS ? index % parts : index, 0);
+}
+
 /* Run the block's part of an entry. */
 template <class Set>
 static __device__ __forceinline__ void run_entry(executor_block &own, uint32_t entry_ticket)
 {
     const uint32_t gx = own.op.grid[0], gy = own.op.grid[1], bx = own.op.block[0], by = own.op.block[1];
     const uint32_t threads = bx * by * own.op.block[2], at = threadIdx.x;
-    if (at >= threads || own.op.body == ACS_EXECUTOR_JOIN)
+    if (own.op.body >= ACS_EXECUTOR_BODIES) {
+        if (own.op.body != ACS_EXECUTOR_JOIN)
+            run_own(own.op.body, reinterpret_cast<const uint64_t *>(own.args), entry_ticket);
+        return;
+    }
+    if (at >= threads)
         return;
     resident_block block;
     block.threads = threads;

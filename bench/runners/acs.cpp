@@ -43,6 +43,13 @@ const mode modes[] = {
          o.window = 512;
      },
      true, false, false, true},
+    {"acs-resident-inline", "the same without threads of its own",
+     [](acs_options &o) {
+         only(o, ACS_ISSUE_RESIDENT);
+         o.window = 512;
+         o.workers = 0;
+     },
+     true, false, false, true},
     {"acs-bodies", "ACS with its default options, which knows bodies of the kernels", [](acs_options &) {}, true, false,
      false, true},
     {"acs-inline", "ACS without threads of its own: the program's thread issues while it waits",

@@ -19,7 +19,7 @@ static acs_status check(const acs_executor_params *params)
     if (!params->threads || params->threads % WARP || params->threads > THREADS_MOST)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_executor_add: blocks of %u threads; must be a multiple of %d up to %d",
                         params->threads, WARP, THREADS_MOST);
-    if (!params->kernels || !params->bodies || params->bodies >= ACS_EXECUTOR_JOIN || !params->count ||
+    if (!params->kernels || !params->bodies || params->bodies > ACS_EXECUTOR_BODIES || !params->count ||
         params->count % params->bodies)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_executor_add: %llu kernels for %u bodies",
                         (unsigned long long)params->count, params->bodies);

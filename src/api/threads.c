@@ -193,14 +193,21 @@ static bool try_issue_now(acs_context *context, acs_op op)
     return plain && acs_core_settled(&context->core) + 1 == op && caller_issues(context);
 }
 
+/* A resident executor starts soon, but each bundle waits for the one before: bundles should be as large as can be. */
+static acs_op feed_ops(const acs_context *context)
+{
+    const bool whole = context->options.issue == ACS_ISSUE_RESIDENT && context->core.batch_ahead > TUNE_FEED_OPS;
+    return whole ? context->core.batch_ahead : TUNE_FEED_OPS;
+}
+
 /*
  * Whether the call that queued `op` also steps. It does so without workers, where kernels go in bundles, once in
- * TUNE_FEED_OPS ops: then ops start before the caller waits. Such steps run no host functions, since the caller may
- * hold a lock that these need.
+ * feed_ops() ops: then ops start before the caller waits. Such steps run no host functions, since the caller may hold a
+ * lock that these need.
  */
 static bool may_feed(const acs_context *context, acs_op op)
 {
-    return context->issuers == 0 && op % TUNE_FEED_OPS == 0 && context->core.batcher && !context->stepper;
+    return context->issuers == 0 && op % feed_ops(context) == 0 && context->core.batcher && !context->stepper;
 }
 
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)

@@ -63,12 +63,16 @@ const char *acs_cuda_gpu_issue_refusal(const acs_cuda *self);
 /* Prepare the resident executor, an issue method for bundles. It allocates at a slot's first bundle. */
 void acs_cuda_resident_init(acs_cuda *self);
 void acs_cuda_resident_fini(acs_cuda *self);
-/* Whether all ops of a bundle have bodies in one executor, and fit into it. */
-bool acs_cuda_resident_fits(acs_cuda *self, const acs_batch *batch);
+/* The executor that has bodies for all ops of a bundle, and that they fit into. NULL: there is none. */
+struct acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *batch);
 /* Launch a bundle as acs_cuda_gpu_issue_issue does. False: refused; nothing of the bundle was issued. */
-bool acs_cuda_resident_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag);
+bool acs_cuda_resident_issue(acs_cuda *self, struct acs_cuda_executor *executor, const acs_batch *batch,
+                             const struct acs_dag *dag);
 
-/* resident/executor.c; executor_add of acs_backend_ops, for one device and for several */
+/* resident/executor.c */
+/* The kernels of small copies, of copies of rows and of fills: every executor has bodies for them. */
+void acs_cuda_resident_copies(acs_cuda_kernel *copy, acs_cuda_kernel *rows, acs_cuda_kernel *fill);
+/* executor_add of acs_backend_ops, for one device and for several */
 acs_status acs_cuda_executor_add(acs_backend *backend, const acs_executor_params *params);
 
 #endif

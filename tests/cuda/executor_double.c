@@ -91,6 +91,23 @@ static uint32_t next_entry(running *r)
     return entries;
 }
 
+/* As far as the grid reaches, so that blocks that are missing show. */
+void executor_double_own(const acs_executor_op *op, const unsigned char *args)
+{
+    uint64_t a[4] = {0};
+    memcpy(a, args, op->arg_bytes < sizeof a ? op->arg_bytes : sizeof a);
+    const bool fill = op->body == ACS_EXECUTOR_FILL, rows = op->body == ACS_EXECUTOR_ROWS;
+    const uint64_t bytes = fill ? a[1] : a[2], parts = (bytes + ACS_EXECUTOR_COPY_BYTES - 1) / ACS_EXECUTOR_COPY_BYTES;
+    for (uint32_t i = 0; i < op->grid[0]; i++) {
+        const uint64_t first = (rows ? i % parts : i) * ACS_EXECUTOR_COPY_BYTES, at = first + (rows ? i / parts * a[3] : 0);
+        const uint64_t here = bytes - first < ACS_EXECUTOR_COPY_BYTES ? bytes - first : ACS_EXECUTOR_COPY_BYTES;
+        if (fill)
+            memset((void *)(uintptr_t)(a[0] + at), (unsigned char)a[2], here);
+        else
+            memmove((void *)(uintptr_t)(a[0] + at), (const void *)(uintptr_t)(a[1] + at), here);
+    }
+}
+
 void executor_double_run(executor_double *self, const acs_executor_launch *launch)
 {
     unsigned char *table = (unsigned char *)(uintptr_t)launch->table;

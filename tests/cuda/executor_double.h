@@ -17,6 +17,8 @@ typedef struct executor_double {
     void (*run)(const acs_executor_op *op, const unsigned char *args);
 } executor_double;
 
+/* A copy or fill of the library's own. */
+void executor_double_own(const acs_executor_op *op, const unsigned char *args);
 void executor_double_run(executor_double *self, const acs_executor_launch *launch);
 
 #endif

@@ -67,7 +67,9 @@ static void run_body(const acs_executor_op *op, const unsigned char *args)
     const uint16_t *sizes = NULL;
     uint32_t pieces = 0, offset = 0;
     void *list[MIX_EXTRAS + 1];
-    if (op->body == NOTHING)
+    if (op->body >= ACS_EXECUTOR_BODIES)
+        executor_double_own(op, args);
+    if (op->body >= NOTHING)
         return;
     const uint32_t count = 1 + signature_extras(op->body, &sizes, &pieces);
     for (uint32_t i = 0; i < count; i++) {

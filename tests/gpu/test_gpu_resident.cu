@@ -138,7 +138,7 @@ void queue_any(acs_context *context, world &w, std::mt19937 &dice)
 {
     static const uint32_t grids[] = {1, 2, 4, 8, 9, 40}, blocks[] = {32, 64, 128, 256};
     const uint32_t to = dice() % BUFFERS, from = (to + 1 + dice() % (BUFFERS - 1)) % BUFFERS, salt = dice() % 251;
-    switch (dice() % 4) {
+    switch (dice() % 5) {
     case 0:
         (void)queue_cube(context, w, to, from, dim3(1 + dice() % 3, 1 + dice() % 3, 1 + dice() % 2), dim3(4, 4, 2),
                          static_cast<uint8_t>(salt));
@@ -148,6 +148,17 @@ void queue_any(acs_context *context, world &w, std::mt19937 &dice)
         (void)queue_turn(context, w, to, part, blocks[dice() % 4], part * sizeof(uint32_t));
         break;
     }
+    case 2:
+        if (dice() % 2 == 0) {
+            const uint32_t first = dice() % 7, words = 1 + dice() % (WORDS - 16);
+            memcpy(w.on_cpu(to) + first, w.on_cpu(from) + (first + salt % 3), words * sizeof(uint32_t));
+            CHECK(acs_memcpy(context, w.on_gpu(to) + first, w.on_gpu(from) + (first + salt % 3), words * 4) != 0);
+        } else {
+            const uint32_t bytes = 1 + dice() % (BYTES - 64), at = dice() % 64;
+            memset(reinterpret_cast<unsigned char *>(w.on_cpu(to)) + at, static_cast<int>(salt), bytes);
+            CHECK(acs_memset(context, reinterpret_cast<unsigned char *>(w.on_gpu(to)) + at, static_cast<int>(salt), bytes) != 0);
+        }
+        break;
     default:
         (void)queue_mix(context, w, to, from, grids[dice() % 6], blocks[dice() % 4], salt, dice() % 8 ? 0 : dice() % 20000);
     }

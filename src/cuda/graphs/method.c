@@ -274,6 +274,18 @@ static void compute_keys(bundle *b)
     b->content = mix(key, content);
 }
 
+/* An executor needs no keys. */
+static void count_ops(bundle *b)
+{
+    for (uint32_t i = 0; i < b->batch->items_used; i++) {
+        fetch(b->batch, i + TUNE_BUNDLE_FETCH_OPS);
+        if (b->batch->items[i].op) {
+            fetch_fields(b->batch->items[i].op);
+            b->ops++;
+        }
+    }
+}
+
 static uint32_t replay_nodes(const bundle *b)
 {
     return b->batch->items_used + b->ops / TUNE_GRAPH_PUBLISH_OPS + 1;
@@ -320,9 +332,10 @@ static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
     return acs_cuda_gpu_issue_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
 }
 
-static acs_status by_resident(acs_cuda *self, bundle *b)
+/* `executor` NULL: none fits. */
+static acs_status by_resident(acs_cuda *self, bundle *b, struct acs_cuda_executor *executor)
 {
-    return acs_cuda_resident_issue(self, b->batch, dag_of(self, b)) ? ACS_OK : ACS_NOT_READY;
+    return executor && acs_cuda_resident_issue(self, executor, b->batch, dag_of(self, b)) ? ACS_OK : ACS_NOT_READY;
 }
 
 /* Issue by the method that ACS_ISSUE asks for. */
@@ -336,7 +349,7 @@ static acs_status by_asked(acs_cuda *self, bundle *b)
     case ACS_METHOD_GPU:
         return by_gpu(self, b, 0);
     case ACS_METHOD_RESIDENT:
-        return acs_cuda_resident_fits(self, b->batch) ? by_resident(self, b) : ACS_NOT_READY;
+        return by_resident(self, b, acs_cuda_resident_executor(self, b->batch));
     default:
         return ACS_NOT_READY;
     }
@@ -386,8 +399,8 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     /* a profiler would not see its kernels */
     uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost);
     uint64_t layers = b->shape.levels ? acs_cost_model_layers_ns(&b->cost, &b->shape, b->layers->levels) : UINT64_MAX;
-    uint64_t resident = !self->profiled && acs_cuda_resident_fits(self, b->batch) ? acs_cost_model_resident_ns(&b->cost)
-                                                                                 : UINT64_MAX;
+    struct acs_cuda_executor *executor = self->profiled ? NULL : acs_cuda_resident_executor(self, b->batch);
+    uint64_t resident = executor ? acs_cost_model_resident_ns(&b->cost) : UINT64_MAX;
     uint64_t best = lesser(lesser(launch, resident), lesser(layers, gpu));
     if (layers == best) /* relaxed: an estimate, and missing one does no harm */
         atomic_store_explicit(&self->methods->layers_losses,
@@ -400,7 +413,7 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
                        sightings(self, nodes, false, without, acs_cost_model_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
-    if (resident == best && by_resident(self, b) == ACS_OK) {
+    if (resident == best && by_resident(self, b, executor) == ACS_OK) {
         b->by = ACS_METHOD_RESIDENT;
         return ACS_OK;
     }
@@ -445,7 +458,10 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
         return ACS_NOT_READY;
     bool any = batch->method == ACS_METHOD_AUTO;
     b.by = (acs_issue_method)batch->method;
-    compute_keys(&b);
+    if (b.by == ACS_METHOD_RESIDENT)
+        count_ops(&b);
+    else
+        compute_keys(&b);
     acs_status status = any ? by_choice(self, &b) : by_asked(self, &b);
     if (acs_cuda_fault(self))
         return ACS_ERR_DEVICE;

@@ -65,6 +65,14 @@ static void publish(acs_cuda *self, const acs_executor_params *params, acs_cuda_
     acs_lock_release(&self->lock);
 }
 
+void acs_cuda_resident_copies(acs_cuda_kernel *copy, acs_cuda_kernel *rows, acs_cuda_kernel *fill)
+{
+    static const acs_cuda_body own[] = {{NULL, ACS_EXECUTOR_COPY}, {NULL, ACS_EXECUTOR_ROWS}, {NULL, ACS_EXECUTOR_FILL}};
+    atomic_store_explicit(&copy->body, &own[0], memory_order_release); /* E, all */
+    atomic_store_explicit(&rows->body, &own[1], memory_order_release);
+    atomic_store_explicit(&fill->body, &own[2], memory_order_release);
+}
+
 static acs_status add(acs_cuda *self, const acs_executor_params *params)
 {
     acs_cuda_executor *executor = calloc(1, sizeof *executor + params->bodies * sizeof executor->bodies[0]);

@@ -9,44 +9,44 @@
 
 #include <stdlib.h>
 
+enum { WARP = 32 };
+
 /* ---------------------------------------------------------------------------------------------------------- fitting */
 
-/* The executor of an op, if its block, shared memory and arguments fit; else NULL. */
-static acs_cuda_executor *executor_of(acs_cuda *self, const acs_record *op, acs_resident_bundle *bundle)
+/* Whether an executor takes the op's block, shared memory, grid and arguments. */
+static bool takes(const acs_cuda_executor *executor, const acs_cuda_type *type, const acs_record *op)
 {
-    const acs_cuda_type *type = acs_cuda_type_find(self, op->type);
-    const acs_cuda_body *body = atomic_load_explicit(&type->kernel->body, memory_order_acquire); /* E in executor.c */
     const uint64_t threads = (uint64_t)type->block.x * type->block.y * type->block.z;
     const uint64_t blocks = (uint64_t)op->grid.x * op->grid.y * op->grid.z;
-    if (!body || threads % 32 || threads > body->executor->threads || blocks > TUNE_RESIDENT_BLOCKS_MOST ||
-        type->shared_bytes > body->executor->shared_bytes || type->arg_bytes > ACS_EXECUTOR_ARG_BYTES)
-        return NULL;
-    bundle->threads = threads > bundle->threads ? (uint32_t)threads : bundle->threads;
-    bundle->shared_bytes = type->shared_bytes > bundle->shared_bytes ? type->shared_bytes : bundle->shared_bytes;
-    return body->executor;
+    return threads % WARP == 0 && threads <= executor->threads && type->shared_bytes <= executor->shared_bytes &&
+           blocks <= TUNE_RESIDENT_BLOCKS_MOST && type->arg_bytes <= ACS_EXECUTOR_ARG_BYTES;
 }
 
-/* The one executor that all ops of a bundle have; NULL: there is none. */
-static acs_cuda_executor *common_executor(acs_cuda *self, acs_resident_bundle *bundle)
+/* The one executor that takes all ops of a bundle; copies and fills go with any. NULL: there is none. */
+static acs_cuda_executor *common_executor(acs_cuda *self, const acs_batch *batch)
 {
     acs_cuda_executor *common = NULL;
-    for (uint32_t i = 0; i < bundle->batch->items_used; i++) {
-        const acs_record *op = bundle->batch->items[i].op;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_record *op = batch->items[i].op;
         if (!op)
             continue;
-        acs_cuda_executor *executor = executor_of(self, op, bundle);
-        if (!executor || (common && executor != common))
+        const acs_cuda_type *type = acs_cuda_type_find(self, op->type);
+        const acs_cuda_body *body = atomic_load_explicit(&type->kernel->body, memory_order_acquire); /* E in executor.c */
+        if (!body)
             return NULL;
-        common = executor;
+        if (!body->executor)
+            continue;
+        if ((common && body->executor != common) || !takes(body->executor, type, op))
+            return NULL;
+        common = body->executor;
     }
     /* relaxed: a bundle that misses the refusal is refused itself */
     return common && !atomic_load_explicit(&common->refused, memory_order_relaxed) ? common : NULL;
 }
 
-bool acs_cuda_resident_fits(acs_cuda *self, const acs_batch *batch)
+struct acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *batch)
 {
-    acs_resident_bundle bundle = {.batch = batch};
-    return self->resident && common_executor(self, &bundle) != NULL;
+    return self->resident ? common_executor(self, batch) : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ lanes */
@@ -125,13 +125,10 @@ static void refuse_executor(acs_cuda *self, acs_cuda_executor *executor, CUresul
             acs_cuda_text((int)result));
 }
 
-bool acs_cuda_resident_issue(acs_cuda *self, const acs_batch *batch, const acs_dag *dag)
+bool acs_cuda_resident_issue(acs_cuda *self, acs_cuda_executor *executor, const acs_batch *batch, const acs_dag *dag)
 {
     const int slot = batch->items[0].slot;
-    acs_resident_bundle bundle = {.batch = batch, .dag = dag, .threads = 32};
-    acs_cuda_executor *executor = self->resident ? common_executor(self, &bundle) : NULL;
-    if (!executor)
-        return false;
+    acs_resident_bundle bundle = {.batch = batch, .dag = dag, .threads = WARP};
     acs_resident_lane *lane = self->resident->lanes[slot] ? self->resident->lanes[slot] : lane_open(self, slot);
     if (!lane)
         return false;

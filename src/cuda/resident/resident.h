@@ -21,7 +21,7 @@ typedef struct acs_cuda_executor acs_cuda_executor;
 
 /* A body of an executor; kernels point to it. Constant. */
 typedef struct acs_cuda_body {
-    acs_cuda_executor *executor;
+    acs_cuda_executor *executor; /* NULL: every executor has it, for copies and fills */
     uint32_t number;
 } acs_cuda_body;
 

@@ -12,6 +12,7 @@ enum { NO_PLACE = UINT16_MAX };
 
 /* A table that is being written. */
 typedef struct writing {
+    acs_resident_bundle *bundle;
     const acs_batch *batch;
     const acs_dag *dag;
     unsigned char *table;
@@ -87,6 +88,15 @@ static bool put_args(writing *w, acs_executor_op *entry, const acs_cuda_type *ty
     return true;
 }
 
+/* The executor's blocks are as large as the largest that they run. Copies and fills take blocks of any size. */
+static void widen(writing *w, const acs_cuda_type *type)
+{
+    const uint32_t threads = type->block.x * type->block.y * type->block.z;
+    acs_resident_bundle *bundle = w->bundle;
+    bundle->threads = threads > bundle->threads ? threads : bundle->threads;
+    bundle->shared_bytes = type->shared_bytes > bundle->shared_bytes ? type->shared_bytes : bundle->shared_bytes;
+}
+
 /* The part of an entry that only an op has. False: there is no room for its arguments. */
 static bool put_op(acs_cuda *self, writing *w, acs_executor_op *entry, const acs_record *op, uint32_t position)
 {
@@ -101,6 +111,8 @@ static bool put_op(acs_cuda *self, writing *w, acs_executor_op *entry, const acs
     entry->block[2] = (uint16_t)block.z;
     entry->body = (uint16_t)body->number;
     entry->position = (uint16_t)position;
+    if (body->executor)
+        widen(w, type);
     return put_args(w, entry, type, op);
 }
 
@@ -136,7 +148,7 @@ static bool put_entries(acs_cuda *self, writing *w)
 
 bool acs_resident_table(acs_cuda *self, acs_resident_bundle *bundle, unsigned char *table)
 {
-    writing w = {.batch = bundle->batch, .dag = bundle->dag, .table = table};
+    writing w = {.bundle = bundle, .batch = bundle->batch, .dag = bundle->dag, .table = table};
     acs_executor_launch *launch = &bundle->launch;
     uint32_t tickets = 0;
     bundle->widest = place_nodes(&w);
