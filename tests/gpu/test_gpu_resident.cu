@@ -156,7 +156,8 @@ void queue_any(acs_context *context, world &w, std::mt19937 &dice)
         } else {
             const uint32_t bytes = 1 + dice() % (BYTES - 64), at = dice() % 64;
             memset(reinterpret_cast<unsigned char *>(w.on_cpu(to)) + at, static_cast<int>(salt), bytes);
-            CHECK(acs_memset(context, reinterpret_cast<unsigned char *>(w.on_gpu(to)) + at, static_cast<int>(salt), bytes) != 0);
+            unsigned char *const from_here = reinterpret_cast<unsigned char *>(w.on_gpu(to)) + at;
+            CHECK(acs_memset(context, from_here, static_cast<int>(salt), bytes) != 0);
         }
         break;
     default:
