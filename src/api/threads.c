@@ -193,21 +193,16 @@ static bool try_issue_now(acs_context *context, acs_op op)
     return plain && acs_core_settled(&context->core) + 1 == op && caller_issues(context);
 }
 
-/* A resident executor starts soon, but each bundle waits for the one before: bundles should be as large as can be. */
-static acs_op feed_ops(const acs_context *context)
-{
-    const bool whole = context->options.issue == ACS_ISSUE_RESIDENT && context->core.batch_ahead > TUNE_FEED_OPS;
-    return whole ? context->core.batch_ahead : TUNE_FEED_OPS;
-}
-
 /*
  * Whether the call that queued `op` also steps. It does so without workers, where kernels go in bundles, once in
- * feed_ops() ops: then ops start before the caller waits. Such steps run no host functions, since the caller may hold a
- * lock that these need.
+ * TUNE_FEED_OPS ops: then ops start before the caller waits. Such steps run no host functions, since the caller may
+ * hold a lock that these need. Bundles of a resident executor wait for each other, so they should be whole.
  */
 static bool may_feed(const acs_context *context, acs_op op)
 {
-    return context->issuers == 0 && op % feed_ops(context) == 0 && context->core.batcher && !context->stepper;
+    if (context->issuers || op % TUNE_FEED_OPS || !context->core.batcher || context->stepper)
+        return false;
+    return context->options.issue != ACS_ISSUE_RESIDENT || op % context->core.batch_ahead < TUNE_FEED_OPS;
 }
 
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)

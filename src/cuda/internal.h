@@ -87,6 +87,7 @@ struct acs_cuda {
     acs_cuda_calls *calls;       /* NULL: all library calls go to their library */
     struct acs_cuda_gpu_issue *gpu_issue; /* NULL: no GPU-side issue */
     struct acs_cuda_resident *resident;   /* NULL: no resident executors */
+    _Atomic(bool) has_executors; /* whether the program has given one; set once, before bodies are published */
     void *ranges;  /* domain of NVTX; NULL: no tool takes ranges */
     bool profiled; /* whether a profiler is attached */
 

@@ -399,7 +399,9 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     /* a profiler would not see its kernels */
     uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost);
     uint64_t layers = b->shape.levels ? acs_cost_model_layers_ns(&b->cost, &b->shape, b->layers->levels) : UINT64_MAX;
-    struct acs_cuda_executor *executor = self->profiled ? NULL : acs_cuda_resident_executor(self, b->batch);
+    struct acs_cuda_executor *executor = NULL;
+    if (!self->profiled && atomic_load_explicit(&self->has_executors, memory_order_relaxed)) /* relaxed: a hint */
+        executor = acs_cuda_resident_executor(self, b->batch);
     uint64_t resident = executor ? acs_cost_model_resident_ns(&b->cost) : UINT64_MAX;
     uint64_t best = lesser(lesser(launch, resident), lesser(layers, gpu));
     if (layers == best) /* relaxed: an estimate, and missing one does no harm */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /*
- * E  add: fill an executor, publish its bodies with release, one by one; executor_of, put_op: load acquire. Broken: a
+ * E  publish: fill an executor, publish its bodies with release, one by one; executor_of, put_op: load acquire. Broken: a
  *    body is seen without its executor. A kernel that is added twice has the later body.
  */
 
@@ -58,6 +58,7 @@ static void publish(acs_cuda *self, const acs_executor_params *params, acs_cuda_
     acs_lock_acquire(&self->lock);
     executor->next = self->resident->executors;
     self->resident->executors = executor;
+    atomic_store_explicit(&self->has_executors, true, memory_order_relaxed); /* a hint: bodies have an order of their own */
     for (uint32_t i = 0; i < params->bodies; i++)
         executor->bodies[i] = (acs_cuda_body){executor, i};
     for (size_t i = 0; i < params->count; i++)
@@ -73,7 +74,7 @@ void acs_cuda_resident_copies(acs_cuda_kernel *copy, acs_cuda_kernel *rows, acs_
     atomic_store_explicit(&fill->body, &own[2], memory_order_release);
 }
 
-static acs_status add(acs_cuda *self, const acs_executor_params *params)
+static acs_status add_executor(acs_cuda *self, const acs_executor_params *params)
 {
     acs_cuda_executor *executor = calloc(1, sizeof *executor + params->bodies * sizeof executor->bodies[0]);
     acs_cuda_kernel **kernels = calloc(params->count, sizeof(*kernels));
@@ -95,6 +96,6 @@ acs_status acs_cuda_executor_add(acs_backend *backend, const acs_executor_params
     ACS_NOT_CANCELLED;
     for (uint32_t i = 0; i < backend->devices; i++)
         if (first->members[i]->resident)
-            ACS_TRY(add(first->members[i], params));
+            ACS_TRY(add_executor(first->members[i], params));
     return ACS_OK;
 }

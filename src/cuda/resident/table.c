@@ -25,7 +25,8 @@ typedef struct writing {
     uint16_t filled[ACS_BATCH_ITEMS]; /* by node: the place of its next follower in `outs` */
 } writing;
 
-static uint32_t round_up(uint32_t bytes)
+/* Whole words of 16 bytes, in bytes. */
+static uint32_t to_words(uint32_t bytes)
 {
     return (bytes + 15) & ~15u;
 }
@@ -73,7 +74,7 @@ static bool put_args(writing *w, acs_executor_op *entry, const acs_cuda_type *ty
 {
     const acs_cuda_kernel *kernel = type->kernel;
     unsigned char *to = w->table + w->args_at;
-    const uint32_t bytes = round_up(type->arg_bytes);
+    const uint32_t bytes = to_words(type->arg_bytes);
     if (w->args_at + bytes > ACS_RESIDENT_TABLE_BYTES)
         return false;
     entry->args_at = w->args_at;
@@ -154,7 +155,7 @@ bool acs_resident_table(acs_cuda *self, acs_resident_bundle *bundle, unsigned ch
     bundle->widest = place_nodes(&w);
     launch->firsts_at = w.entry_count * (uint32_t)sizeof(acs_executor_op);
     launch->outs_at = launch->firsts_at + w.entry_count * (uint32_t)sizeof(uint32_t);
-    w.args_at = round_up(launch->outs_at + bundle->dag->edges_used * (uint32_t)sizeof(uint16_t));
+    w.args_at = to_words(launch->outs_at + bundle->dag->edges_used * (uint32_t)sizeof(uint16_t));
     w.entries = (acs_executor_op *)(void *)table;
     w.firsts = (uint32_t *)(void *)(table + launch->firsts_at);
     w.outs = (uint16_t *)(void *)(table + launch->outs_at);
