@@ -67,7 +67,7 @@ static acs_resident_lane *lane_open(acs_cuda *self, int slot)
     void *tables = NULL;
     if (!lane)
         return NULL;
-    CUresult result = self->cu.cuMemHostAlloc(&tables, (size_t)ACS_RESIDENT_RING * ACS_RESIDENT_TABLE_BYTES,
+    CUresult result = self->cu.cuMemHostAlloc(&tables, (size_t)ACS_RESIDENT_TABLES * ACS_RESIDENT_TABLE_BYTES,
                                               CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
     if (result == CUDA_SUCCESS) {
         lane->tables = tables;
@@ -125,6 +125,16 @@ static void refuse_executor(acs_cuda *self, acs_cuda_executor *executor, CUresul
             acs_cuda_text((int)result));
 }
 
+/* The first table whose bundle is complete: few tables stay in the CPU's cache. ACS_RESIDENT_TABLES: there is none. */
+static uint32_t free_table(const acs_cuda *self, const acs_resident_lane *lane, int slot)
+{
+    const uint64_t completed = acs_cuda_completed(self, slot);
+    uint32_t index = 0;
+    while (index < ACS_RESIDENT_TABLES && lane->ends[index] > completed) /* RES-1 */
+        index++;
+    return index;
+}
+
 bool acs_cuda_resident_issue(acs_cuda *self, acs_cuda_executor *executor, const acs_batch *batch, const acs_dag *dag)
 {
     const int slot = batch->items[0].slot;
@@ -132,9 +142,9 @@ bool acs_cuda_resident_issue(acs_cuda *self, acs_cuda_executor *executor, const 
     acs_resident_lane *lane = self->resident->lanes[slot] ? self->resident->lanes[slot] : lane_open(self, slot);
     if (!lane)
         return false;
-    const uint32_t index = lane->turn % ACS_RESIDENT_RING;
-    if (lane->ends[index] > acs_cuda_completed(self, slot))
-        return false; /* the GPU is far behind: RES-1 */
+    const uint32_t index = free_table(self, lane, slot);
+    if (index == ACS_RESIDENT_TABLES)
+        return false;
     unsigned char *table = lane->tables + (size_t)index * ACS_RESIDENT_TABLE_BYTES;
     if (!acs_resident_table(self, &bundle, table))
         return false;

@@ -36,16 +36,16 @@ struct acs_cuda_executor {
 };
 
 enum {
-    ACS_RESIDENT_RING = 16,             /* tables of a slot */
+    ACS_RESIDENT_TABLES = 16,          /* tables of a slot */
     ACS_RESIDENT_TABLE_BYTES = 1 << 17 /* bytes of a table; a bundle with larger arguments is refused */
 };
 
 /* State of one slot. */
 typedef struct acs_resident_lane {
-    unsigned char *tables;          /* ACS_RESIDENT_RING tables, in pinned memory */
+    unsigned char *tables;          /* ACS_RESIDENT_TABLES tables, in pinned memory */
     CUdeviceptr memory;             /* the copy of a table, then an acs_executor_state */
     uint32_t turn;                  /* bundles launched */
-    uint64_t ends[ACS_RESIDENT_RING]; /* by table: value of the last op of its bundle */
+    uint64_t ends[ACS_RESIDENT_TABLES]; /* by table: value of the last op of its bundle */
 } acs_resident_lane;
 
 struct acs_cuda_resident {
