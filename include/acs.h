@@ -158,7 +158,8 @@ acs_status acs_last_error(acs_error *error);
 enum { ACS_BACKEND_AUTO, ACS_BACKEND_CUDA, ACS_BACKEND_HOST, ACS_BACKEND_SIM };
 enum { ACS_WAIT_GPU, ACS_WAIT_HOST };
 enum { ACS_REPEATS_NAMED, ACS_REPEATS_AUTO };
-enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU, ACS_ISSUE_COUNT };
+enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU, ACS_ISSUE_RESIDENT,
+       ACS_ISSUE_COUNT };
 enum { ACS_SIM_ORDER_SEED, ACS_SIM_ORDER_TIME };
 enum { ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_AUTO };
 enum { ACS_GROWTH_PAGES, ACS_GROWTH_CHUNKS };
@@ -515,9 +516,9 @@ typedef struct acs_launch_params {
  * Never allocates in the steady state. Leaves CUDA to the library's threads, with these exceptions. The call asks CUDA
  * once per kernel what the function needs. On a GPU the call itself issues the first kernel into an idle runtime (not
  * with ACS_WATCHDOG_S). That takes about 3 us; to wake a thread takes longer. With ACS_WORKERS=0 and bundles
- * (ACS_ISSUE) each 64th call issues the ops that have been queued. With ACS_DISABLE=1, and inside a capture
- * (acs_after_stream), each call does all work for its own op. Waits only while the FIFO is full, and then steps the
- * runtime itself.
+ * (ACS_ISSUE) each 64th call issues the ops that have been queued; with ACS_ISSUE=resident the call that completes a
+ * bundle. With ACS_DISABLE=1, and inside a capture (acs_after_stream), each call does all work for its own op. Waits
+ * only while the FIFO is full, and then steps the runtime itself.
  * @param context  NULL: the default context.
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (with no_wait, or in a group),
@@ -530,6 +531,35 @@ typedef struct acs_launch_params {
  *         open context.
  */
 acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
+
+/**
+ * A resident executor: a kernel that runs the blocks of other kernels as calls of device functions. ACS_EXECUTOR in
+ * acs_resident.cuh makes one, with its parameters; docs/issue-methods.md says what it is good for.
+ */
+typedef struct acs_executor_params {
+    size_t size;               /**< sizeof(acs_executor_params) */
+    acs_kernel executor;       /**< the executor itself */
+    uint32_t layout;           /**< ACS_EXECUTOR_LAYOUT of the acs_executor.h that it was compiled with */
+    uint32_t threads;          /**< most threads of a block that it runs; a multiple of 32 */
+    uint64_t shared_bytes;     /**< most dynamic shared memory in bytes of a launch that it runs */
+    const acs_kernel *kernels; /**< the kernels that it has bodies for; borrowed for the call */
+    size_t count;              /**< number of `kernels`: a multiple of `bodies`. Kernel i has body i % bodies */
+    uint32_t bodies;           /**< number of bodies */
+} acs_executor_params;
+
+/**
+ * Tell a context of an executor. Launches of its kernels may then go to it in bundles, where that is cheaper than other
+ * ways (ACS_ISSUE). Results, waits and errors stay the same. Launches that it cannot run go as before: those with other
+ * block sizes, more shared memory, or attributes. A kernel that several executors have a body for belongs to the last.
+ * There is nothing to do on other backends, and where kernels are launched one by one; then the call does nothing.
+ * @param context  NULL: the default context.
+ * @param params   Copied. The executor and its kernels stay loaded until acs_close.
+ * @retval ACS_ERR_ARGUMENT     a field is out of its range, or a kernel is none of this program.
+ * @retval ACS_ERR_UNSUPPORTED  the executor was compiled with another layout, or not for this GPU.
+ * @retval ACS_ERR_MEMORY, ACS_ERR_STATE, ACS_ERR_DEVICE  as acs_launch.
+ * After an error no kernel of the device concerned has changed. Any thread. It may load code, and does not wait for ops.
+ */
+acs_status acs_executor_add(acs_context *context, const acs_executor_params *params);
 
 /* ------------------------------------------------------------------------------------------------------- other ops */
 

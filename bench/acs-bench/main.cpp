@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "acs_context.h"
 #include "contest.h"
 #include "metg.h"
 #include "pattern.h"
@@ -156,6 +157,8 @@ int main(int argc, char **argv)
     bool right = true;
 
     look_at(s, a);
+    if (s.who.gpu)
+        acs_use_executor(task_executor());
     std::vector<contestant> runners = s.who.enter(a);
     result_file file(s.who.json, "acs-bench", a.command(), s.who.gpu);
     metg curves;

@@ -14,6 +14,8 @@
 
 #ifdef __CUDACC__
 #include <cuda_runtime_api.h>
+
+#include "acs_resident.cuh"
 #endif
 
 namespace bench {
@@ -38,36 +40,43 @@ ACS_DUAL uint64_t mark_at(const task_args &a, uint32_t cell, uint32_t cta)
 /* ------------------------------------------------------------------------------------------------------- the GPU */
 
 #ifdef __CUDACC__
-static __device__ void look(const task_args &a, uint64_t epoch)
+template <class Block> static __device__ void look(const Block &block, const task_args &a, uint64_t epoch)
 {
-    const uint32_t ctas = gridDim.x;
+    const uint32_t ctas = block.grid().x;
     uint32_t wrong = 0;
 
-    for (uint32_t i = threadIdx.x; i < a.reads * ctas; i += blockDim.x) {
+    for (uint32_t i = block.thread().x; i < a.reads * ctas; i += block.size().x) {
         const task_read r = reads_of(a)[i / ctas];
         wrong += !mark_is_right(mark_at(a, r.cell, i % ctas), epoch, a, r.writer);
     }
-    if (threadIdx.x == 0)
-        wrong += !mark_is_right(mark_at(a, a.out, blockIdx.x), epoch, a, a.before);
+    if (block.thread().x == 0)
+        wrong += !mark_is_right(mark_at(a, a.out, block.index().x), epoch, a, a.before);
     if (wrong)
         atomicAdd(a.bad, wrong);
 }
 
+struct task_body {
+    template <class Block> static __device__ void run(const Block &block, const task_args &a)
+    {
+        const long long begin = clock64();
+        const uint64_t epoch = *static_cast<const volatile uint64_t *>(a.epoch);
+
+        if (a.check)
+            look(block, a, epoch);
+        if (block.thread().x == 0)
+            while (clock64() - begin < a.cycles) {
+            }
+        block.sync();
+        if (a.check && a.cycles > 0)
+            look(block, a, epoch);
+        if (block.thread().x == 0)
+            a.cells[static_cast<size_t>(a.out) * a.stride + block.index().x] = epoch * a.tasks + a.me + 1;
+    }
+};
+
 template <int function> static __global__ void __launch_bounds__(TASK_BLOCK) task_gpu(const task_args a)
 {
-    const long long begin = clock64();
-    const uint64_t epoch = *static_cast<const volatile uint64_t *>(a.epoch);
-
-    if (a.check)
-        look(a, epoch);
-    if (threadIdx.x == 0)
-        while (clock64() - begin < a.cycles) {
-        }
-    __syncthreads();
-    if (a.check && a.cycles > 0)
-        look(a, epoch);
-    if (threadIdx.x == 0)
-        a.cells[static_cast<size_t>(a.out) * a.stride + blockIdx.x] = epoch * a.tasks + a.me + 1;
+    task_body::run(acs::launched_block{}, a);
 }
 
 /* Waits only: for calibration. */
@@ -197,11 +206,35 @@ double task_cycles_per_us(bool gpu)
 }
 
 #ifdef __CUDACC__
+template <class Numbers> struct task_bodies;
+template <int... function> struct task_bodies<std::integer_sequence<int, function...>> {
+    typedef acs::resident_set<acs::resident<task_body, &task_gpu<function>>...> set;
+};
+
+/* As ACS_EXECUTOR, which takes a list of bodies that is written out. */
+static __global__ void __launch_bounds__(TASK_BLOCK) run_tasks(const __grid_constant__ acs_executor_launch launch)
+{
+    acs::detail::execute<task_bodies<std::make_integer_sequence<int, TASK_FUNCTIONS>>::set>(launch);
+}
+
+const acs_executor_params *task_executor()
+{
+    typedef task_bodies<std::make_integer_sequence<int, TASK_FUNCTIONS>>::set set;
+    static const acs_executor_params params =
+        acs::detail::executor_params<set>(reinterpret_cast<const void *>(&run_tasks), TASK_BLOCK, 0);
+    return &params;
+}
+
 template <int function> static const void *gpu_function()
 {
     return reinterpret_cast<const void *>(&task_gpu<function>);
 }
 #else
+const acs_executor_params *task_executor()
+{
+    return nullptr;
+}
+
 template <int function> static const void *gpu_function()
 {
     return nullptr;

@@ -38,6 +38,8 @@ struct task_args {
 
 /** The same kernel under `TASK_FUNCTIONS` names. */
 const acs_dual_kernel &task_kernel(int function);
+/** The executor that runs them on a GPU; NULL: there is none. */
+const acs_executor_params *task_executor();
 /** Cycles of the GPU's clock, or rounds of the CPU's loop, per µs; measured when first asked for. */
 double task_cycles_per_us(bool gpu);
 /** µs that one launch of `ctas` CTAs takes which all wait `cycles`: the same work in one large grid. GPU only. */

@@ -52,8 +52,12 @@ const std::vector<variant> &all_variants();
 enum grouping { GROUP_ALL, GROUP_SCENES };
 
 std::unique_ptr<driver> make_stream_driver(const driver_setup &setup, bool stream_per_scene, bool fused);
-/** `adjust` changes options of the context; NULL: as the environment says. `repeats`: each step is a pass of a repeat. */
-std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &), bool repeats = false);
+/**
+ * `adjust` changes options of the context; NULL: as the environment says. `repeats`: each step is a pass of a repeat.
+ * `bodies`: the context knows the sample's executor.
+ */
+std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &), bool repeats = false,
+                                        bool bodies = false);
 std::unique_ptr<driver> make_graph_step_driver(const driver_setup &setup, grouping g, bool update);
 std::unique_ptr<driver> make_graph_max_driver(const driver_setup &setup, grouping g);
 /** The ops of graph-max on one stream, without a graph. */

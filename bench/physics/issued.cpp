@@ -12,6 +12,7 @@
 #include "../harness/spread.h"
 #include "../harness/timeline.h"
 #include "fuse.h"
+#include "resident.h"
 
 bool stay_on_cpu(int cpu)
 {
@@ -211,7 +212,7 @@ std::unique_ptr<driver> make_stream_driver(const driver_setup &setup, bool strea
     return std::make_unique<issued_driver>(setup, std::move(r), fused);
 }
 
-std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &), bool repeats)
+std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &), bool repeats, bool bodies)
 {
     acs_options o;
     acs_context *context = nullptr;
@@ -223,6 +224,8 @@ std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust
         snprintf(o.cpus, sizeof o.cpus, "%s",
                  bench::spread_list(setup.cpu, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))).c_str());
     require_acs(acs_open(&o, &context), "acs_open");
+    if (bodies && physics_executor())
+        require_acs(acs_executor_add(context, physics_executor()), "acs_executor_add");
     bench_timeline *timeline = nullptr;
     if (setup.timeline && !adjust) {
         timeline = bench_timeline_open(context, TIMELINE_OPS);

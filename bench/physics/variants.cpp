@@ -15,6 +15,13 @@ static void named_repeats(acs_options &o)
     o.repeats = ACS_REPEATS_NAMED;
 }
 
+static void resident(acs_options &o)
+{
+    o.issue = ACS_ISSUE_RESIDENT;
+    o.repeats = ACS_REPEATS_NAMED;
+    o.window = 512;
+}
+
 const std::vector<variant> &all_variants()
 {
     using setup = driver_setup;
@@ -49,6 +56,8 @@ const std::vector<variant> &all_variants()
          [](const setup &s) { return make_acs_driver(s, nullptr, true); }},
         {"acs-named", "ACS, which replays only what the program names, here nothing (ACS_REPEATS=named)", true, false,
          [](const setup &s) { return make_acs_driver(s, named_repeats); }},
+        {"acs-resident", "ACS, one kernel runs the blocks of others (ACS_ISSUE=resident, ACS_WINDOW=512)", true, true,
+         [](const setup &s) { return make_acs_driver(s, resident, false, true); }},
     };
     return table;
 }

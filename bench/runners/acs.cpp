@@ -17,6 +17,7 @@ struct mode {
     bool gpu = true;
     bool first = false;  /* a context of its own for each run, opened before the clock starts */
     bool repeat = false; /* each run is a pass of a repeat */
+    bool bodies = false; /* the context knows the program's executors */
 };
 
 /* One issue method for what it fits: no replays of what recurs, which go by cached graphs. */
@@ -36,6 +37,21 @@ const mode modes[] = {
     {"acs-layers", "ACS, kept graphs of layers (ACS_ISSUE=layers)", [](acs_options &o) { only(o, ACS_ISSUE_LAYERS); }},
     {"acs-gpu", "ACS, finished kernels launch what they release (ACS_ISSUE=gpu)",
      [](acs_options &o) { only(o, ACS_ISSUE_GPU); }},
+    {"acs-resident", "ACS, one kernel runs the blocks of others, up to 256 at once (ACS_ISSUE=resident, ACS_WINDOW=512)",
+     [](acs_options &o) {
+         only(o, ACS_ISSUE_RESIDENT);
+         o.window = 512;
+     },
+     true, false, false, true},
+    {"acs-resident-inline", "the same without threads of its own",
+     [](acs_options &o) {
+         only(o, ACS_ISSUE_RESIDENT);
+         o.window = 512;
+         o.workers = 0;
+     },
+     true, false, false, true},
+    {"acs-bodies", "ACS with its default options, which knows bodies of the kernels", [](acs_options &) {}, true, false,
+     false, true},
     {"acs-inline", "ACS without threads of its own: the program's thread issues while it waits",
      [](acs_options &o) { o.workers = 0; }},
     {"acs-host", "ACS, an op is issued when its upstream ops have retired (ACS_WAIT=host)",
@@ -151,6 +167,8 @@ private:
         acs_options o = acs_options_for(machine_);
         how_.set(o);
         context_ = acs_open_for(machine_, o);
+        if (how_.bodies)
+            acs_add_executors(context_);
         require(acs_malloc(context_, READ_BYTES, ACS_MEMORY_HOST, &landing_) == ACS_OK,
                 acs_error_text("acs_malloc").c_str());
     }
@@ -164,7 +182,7 @@ private:
     /* How the kernels were issued, in percent. */
     std::string methods(const acs_statistics &s) const
     {
-        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
+        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
         std::string text;
         const uint64_t kernels = s.kernels - before_.kernels + s.calls_as_kernels - before_.calls_as_kernels;
         for (int i = 0; kernels && i < ACS_ISSUE_COUNT; i++) {

@@ -5,6 +5,7 @@
 #include "acs_context.h"
 
 #include <cstdio>
+#include <vector>
 
 #include "spread.h"
 
@@ -32,6 +33,20 @@ acs_context *acs_open_for(const machine &m, acs_options &o)
         snprintf(o.cpus, sizeof o.cpus, "%s", spread_list(m.first_cpu, cpu_count()).c_str());
     require(acs_open(&o, &context) == ACS_OK, acs_error_text("acs_open").c_str());
     return context;
+}
+
+static std::vector<const acs_executor_params *> g_executors;
+
+void acs_use_executor(const acs_executor_params *executor)
+{
+    if (executor)
+        g_executors.push_back(executor);
+}
+
+void acs_add_executors(acs_context *context)
+{
+    for (const acs_executor_params *executor : g_executors)
+        require(acs_executor_add(context, executor) == ACS_OK, acs_error_text("acs_executor_add").c_str());
 }
 
 acs_op acs_launch_kernel(acs_context *context, const op &o, uint32_t argument_type)

@@ -18,6 +18,10 @@ std::string acs_error_text(const char *what);
 acs_options acs_options_for(const machine &m);
 acs_context *acs_open_for(const machine &m, acs_options &options);
 
+/** Executors of the program's kernels, for runners that use them; then those of a context. */
+void acs_use_executor(const acs_executor_params *executor);
+void acs_add_executors(acs_context *context);
+
 /** Queues a kernel; `argument_type`: of its one struct, see acs_arg. @return 0 with acs_last_error(). */
 acs_op acs_launch_kernel(acs_context *context, const op &o, uint32_t argument_type = ACS_ARG_VALUE);
 

@@ -14,6 +14,7 @@
 #include "check.h"
 #include "render.h"
 #include "report.h"
+#include "resident.h"
 
 static const char usage[] =
     "usage: physics [options]\n"
@@ -199,6 +200,8 @@ int main(int argc, char **argv)
     bool passed = true;
 
     require_acs(acs_open(nullptr, &context), "acs_open");
+    if (physics_executor())
+        require_acs(acs_executor_add(context, physics_executor()), "acs_executor_add");
     simulation sim = simulation_create(context, s.scenes, s.worlds, s.seed);
     const char *const backend = backend_name(context);
     if (s.use_acs)

@@ -196,11 +196,13 @@ static bool try_issue_now(acs_context *context, acs_op op)
 /*
  * Whether the call that queued `op` also steps. It does so without workers, where kernels go in bundles, once in
  * TUNE_FEED_OPS ops: then ops start before the caller waits. Such steps run no host functions, since the caller may
- * hold a lock that these need.
+ * hold a lock that these need. Bundles of a resident executor wait for each other, so they should be whole.
  */
 static bool may_feed(const acs_context *context, acs_op op)
 {
-    return context->issuers == 0 && op % TUNE_FEED_OPS == 0 && context->core.batcher && !context->stepper;
+    if (context->issuers || op % TUNE_FEED_OPS || !context->core.batcher || context->stepper)
+        return false;
+    return context->options.issue != ACS_ISSUE_RESIDENT || op % context->core.batch_ahead < TUNE_FEED_OPS;
 }
 
 void acs_context_queued(acs_context *context, acs_op op, bool kernel)

@@ -118,12 +118,17 @@ static bool steps_itself(waiting *w)
            (w->idle_since && acs_clock_ns() - w->idle_since > TUNE_WORKER_STUCK_US * 1000ull);
 }
 
-/* Beside a worker that issues, the caller only inserts ops into the window, and only if the core's lock is free. */
+/*
+ * Beside a worker that issues, the caller only inserts ops into the window, and only if the core's lock is free. Beside
+ * one that feeds a resident executor it does not: the worker has little to do there but insert, and two threads at the
+ * window take longer than one (bench/experiments/resident-2026-11-27.md).
+ */
 static bool fills_window(const waiting *w)
 {
     acs_core_news news;
     bool inserted;
-    if (!acs_fifo_ready(w->context->core.fifo) || !acs_core_insert_try(&w->context->core, &news, &inserted))
+    if (w->context->options.issue == ACS_ISSUE_RESIDENT || !acs_fifo_ready(w->context->core.fifo) ||
+        !acs_core_insert_try(&w->context->core, &news, &inserted))
         return false;
     acs_pass_on_news(w->context, &news);
     return inserted;

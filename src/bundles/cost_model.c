@@ -104,6 +104,14 @@ uint64_t acs_cost_model_gpu_ns(const acs_cost_model_bundle *b)
                    idle(b, b->costs->gpu_start_ns) + work(b));
 }
 
+/* An executor keeps the front end free: bundles beside it only share the multiprocessors. */
+uint64_t acs_cost_model_resident_ns(const acs_cost_model_bundle *b)
+{
+    uint64_t path = b->costs->resident_start_ns + b->levels * (b->kernel_ns + b->costs->resident_hop_ns);
+    uint64_t busy = greater((uint64_t)b->ops * b->costs->resident_op_ns, work(b));
+    return submitted(b, greater(busy, idle(b, path)));
+}
+
 uint64_t acs_cost_model_gpu_others_ns(const acs_cost_model_bundle *b)
 {
     return (uint64_t)b->beside * b->ops * b->costs->gpu_op_ns;

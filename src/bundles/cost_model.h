@@ -42,6 +42,8 @@ uint64_t acs_cost_model_layers_ns(const acs_cost_model_bundle *bundle, const acs
                                   uint32_t levels);
 /* GPU-side issue. */
 uint64_t acs_cost_model_gpu_ns(const acs_cost_model_bundle *bundle);
+/* A resident executor. */
+uint64_t acs_cost_model_resident_ns(const acs_cost_model_bundle *bundle);
 /* The GPU's time for the bundles beside this one, if it issues them too and they are like this one. */
 uint64_t acs_cost_model_gpu_others_ns(const acs_cost_model_bundle *bundle);
 

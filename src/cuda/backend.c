@@ -7,6 +7,7 @@
  * stream. The first member is the backend that the runtime holds; it also gets foreign captures and calls without a
  * device. With ACS_DEVICES_PER_GPU members share a GPU and its context.
  */
+#include "cuda/bundle.h"
 #include "cuda/kernel.h"
 
 #include "base/tuning.h"
@@ -274,6 +275,7 @@ static const acs_backend_ops g_devices_ops = {
     .memory_state = acs_cuda_memory_state,
     .reaches = acs_cuda_reaches,
     .read_cell = acs_cuda_read_cell,
+    .executor_add = acs_cuda_executor_add,
     .links = devices_links,
     .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
@@ -318,6 +320,7 @@ const acs_backend_ops acs_backend_cuda = {
     .memory_state = acs_cuda_memory_state,
     .reaches = acs_cuda_reaches,
     .read_cell = acs_cuda_read_cell,
+    .executor_add = acs_cuda_executor_add,
     .capacity = acs_cuda_capacity,
     .capture = &acs_cuda_capture,
 };

@@ -1,6 +1,6 @@
 /*
- * Private to src/cuda: bundles, as files outside graphs/ and gpu_issue/ see them: opening, issue, progress, and the
- * time of launches.
+ * Private to src/cuda: bundles, as files outside graphs/, gpu_issue/ and resident/ see them: opening, issue, progress,
+ * and the time of launches.
  */
 #ifndef ACS_CUDA_BUNDLE_H
 #define ACS_CUDA_BUNDLE_H
@@ -51,7 +51,28 @@ bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const stru
  * later ones cannot be. Now and then it is all marks, so that errors show. Any thread.
  */
 uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);
+/*
+ * A bundle that ends at `end` was launched in a slot, and reports its end by the slot's word: the device need not be asked
+ * about it before. `turn`: number of such bundles in the slot, by which the latest are remembered.
+ */
+void acs_cuda_gpu_issue_told(acs_cuda *self, int slot, uint32_t turn, uint64_t end);
 /* After a fault: why the device could not launch an op of a bundle. NULL: that was not the reason. */
 const char *acs_cuda_gpu_issue_refusal(const acs_cuda *self);
+
+/* resident/resident.c; init, fini and issue in a scope */
+/* Prepare the resident executor, an issue method for bundles. It allocates at a slot's first bundle. */
+void acs_cuda_resident_init(acs_cuda *self);
+void acs_cuda_resident_fini(acs_cuda *self);
+/* The executor that has bodies for all ops of a bundle, and that they fit into. NULL: there is none. */
+struct acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *batch);
+/* Launch a bundle as acs_cuda_gpu_issue_issue does. False: refused; nothing of the bundle was issued. */
+bool acs_cuda_resident_issue(acs_cuda *self, struct acs_cuda_executor *executor, const acs_batch *batch,
+                             const struct acs_dag *dag);
+
+/* resident/executor.c */
+/* The kernels of small copies, of copies of rows and of fills: every executor has bodies for them. */
+void acs_cuda_resident_copies(acs_cuda_kernel *copy, acs_cuda_kernel *rows, acs_cuda_kernel *fill);
+/* executor_add of acs_backend_ops, for one device and for several */
+acs_status acs_cuda_executor_add(acs_backend *backend, const acs_executor_params *params);
 
 #endif

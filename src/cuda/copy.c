@@ -9,10 +9,14 @@
 
 #include "base/tuning.h"
 
+#include "acs_executor.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 enum { ARGS = 3, ROWS_ARGS = 4 };
+
+_Static_assert((int)ACS_EXECUTOR_COPY_BYTES == ACS_DEVICE_COPY_BYTES, "an executor takes a copy's blocks as they are");
 
 /* By kernel: a launch as check() filled it in, without grid and arguments. */
 struct acs_cuda_copies {
@@ -62,6 +66,8 @@ void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
         prepare_kernel(self, &copies->rows, "acs copy of rows", "acs_device_copy_rows", ROWS_ARGS) &&
         prepare_kernel(self, &copies->fill, "acs fill", "acs_device_fill", ARGS)) {
         self->copies = copies;
+        acs_cuda_resident_copies(copies->copy.u.launch.resolved, copies->rows.u.launch.resolved,
+                                 copies->fill.u.launch.resolved);
         return;
     }
     free(copies);

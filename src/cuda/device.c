@@ -70,11 +70,11 @@ static const char *driver_lacks(const acs_cuda *self)
     return graphs && device ? NULL : "the driver is too old";
 }
 
-bool acs_cuda_device_init(acs_cuda *self)
+bool acs_cuda_device_init(acs_cuda *self, const acs_options *options)
 {
     CUresult result = CUDA_SUCCESS;
     const char *tool = find_debugger(self), *why = driver_lacks(self);
-    if (!why)
+    if (!why && options->issue != ACS_ISSUE_RESIDENT) /* an executor is a kernel like any other, in no graph */
         why = tool;
 #ifdef ACS_HAVE_DEVICE
     if (!why)

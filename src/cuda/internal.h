@@ -100,6 +100,8 @@ struct acs_cuda {
     uint32_t captured_next;
     CUstream quiet;       /* of the library's own, for memory of captured decisions; NULL: not made yet */
     uint64_t *not_run;    /* counter of captured decisions, as they say */
+    struct acs_cuda_resident *resident;   /* NULL: no resident executors */
+    _Atomic(bool) has_executors; /* whether the program has given one; set once, before bodies are published */
     void *ranges;  /* domain of NVTX; NULL: no tool takes ranges */
     bool profiled; /* whether a profiler is attached */
 
@@ -173,7 +175,7 @@ void acs_cuda_call_learn(acs_cuda *self, const acs_item *item);
  * Load the library's own device code. False: there are no bundles, which is no error; the reason is logged at
  * ACS_LOG=info.
  */
-bool acs_cuda_device_init(acs_cuda *self);
+bool acs_cuda_device_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_device_fini(acs_cuda *self);
 /* A kernel of the device code by name. NULL: it cannot be loaded; the reason was logged. */
 CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);

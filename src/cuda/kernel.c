@@ -351,14 +351,14 @@ static acs_status opt_in_shared(acs_cuda *self, const acs_record *op, acs_cuda_k
 {
     ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
     /*
-     * C  opt_in_shared: opt in, then store release; check_shared: load acquire, then launch. Broken: a launch before
-     *    its opt-in fails.
+     * C  opt_in_shared: opt in, then store release; acs_cuda_check_shared: load acquire, then launch. Broken: a launch
+     *    before its opt-in fails.
      */
     atomic_store_explicit(&kernel->dynamic_shared, most, memory_order_release);
     return ACS_OK;
 }
 
-static acs_status check_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
+acs_status acs_cuda_check_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
 {
     uint64_t bytes = op->u.launch.shared_bytes;
     int most = self->limits.shared_bytes - kernel->static_shared;
@@ -442,7 +442,7 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op)
         ACS_TRY(resolve(self, op, &kernel));
     ACS_TRY(check_threads(self, op, kernel));
     ACS_TRY(check_args(self, op, &kernel));
-    ACS_TRY(check_shared(self, op, kernel));
+    ACS_TRY(acs_cuda_check_shared(self, op, kernel));
     ACS_TRY(check_cluster(self, op, kernel));
     op->u.launch.resolved = kernel;
     op->type = acs_cuda_type_number(self, kernel, op);

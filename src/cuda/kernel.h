@@ -21,6 +21,7 @@ struct acs_cuda_kernel {
     _Atomic bool wide_clusters;  /* whether clusters of more than 8 blocks are opted in to; D in kernel.c */
     _Atomic bool everywhere;     /* whether the other members have loaded the kernel */
     _Atomic(acs_cuda_type *) types; /* numbered types, the latest first; A in type.c */
+    _Atomic(const struct acs_cuda_body *) body; /* its body in an executor; NULL: none; E in resident/executor.c */
     bool params_known;
     uint32_t param_count;
     const uint32_t *param_offset;  /* offsets of parameters, stored behind param_bytes */
@@ -41,6 +42,8 @@ void acs_cuda_kernels_fini(acs_cuda *self);
 acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
 /* The record of an op's kernel, looked up or made. NULL, through ACS_FAIL: the kernel cannot be loaded. */
 acs_cuda_kernel *acs_cuda_kernel_of(acs_cuda *self, const acs_record *op);
+/* Check the op's dynamic shared memory, and opt in to it. */
+acs_status acs_cuda_check_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel);
 /* Load the kernel of an op that another member has checked. Errors are reported when it is launched here. */
 void acs_cuda_meet(acs_cuda *self, const acs_record *op);
 void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);

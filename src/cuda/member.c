@@ -100,13 +100,14 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     if (self->base.devices == 1)
         acs_cuda_pages_init(self);
     acs_cuda_profiler_init(self);
-    if (acs_cuda_device_init(self))
+    if (acs_cuda_device_init(self, options))
         acs_cuda_methods_init(self, options);
     ACS_TRY(acs_cuda_costs_init(self, options));
     acs_cuda_decide_init(self);
     acs_cuda_copies_init(self, options);
     acs_cuda_calls_init(self, options);
     acs_cuda_gpu_issue_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);
+    acs_cuda_resident_init(self);
     return ACS_OK;
 }
 
@@ -133,6 +134,7 @@ static void close_inside(acs_cuda *self)
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
     wait_for_tails(self);
+    acs_cuda_resident_fini(self);
     acs_cuda_gpu_issue_fini(self);
     acs_cuda_calls_fini(self);
     acs_cuda_copies_fini(self);

@@ -64,7 +64,7 @@ void acs_cuda_profiler_init(acs_cuda *self)
     if (self->profiled)
         acs_log(ACS_LOG_INFO,
                 "cuda: a profiler is attached: ACS_ISSUE=auto does without kernels that the GPU launches by "
-                "itself, which it could not see; bundles are %s",
+                "itself and without resident executors, which it could not see; bundles are %s",
                 self->ranges ? "ranges of NVTX" : "no ranges: it takes none");
 }
 
@@ -115,7 +115,8 @@ static bool __attribute__((format(printf, 3, 4))) add_text(char *message, size_t
 /* Write "gpu: 41 ops: motor x20, joint x21". Of many kernels it has the first ones, and the number of the others. */
 static void write_message(const contents *all, acs_issue_method method, char *message)
 {
-    static const char *const methods[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
+    static const char *const methods[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu",
+                                                        "resident"};
     uint32_t i = 0;
     *message = 0;
     (void)add_text(message, MESSAGE_BYTES, "%s: %u ops", methods[method], all->ops);

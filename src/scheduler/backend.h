@@ -179,6 +179,8 @@ typedef struct acs_backend_ops {
     acs_status (*read_cell)(acs_backend *backend, const acs_cell *cell, acs_cell *to);
     /* Whether kernels of a device may touch memory: acs_reaches. NULL: any. */
     acs_status (*reaches)(acs_backend *backend, uint64_t address);
+    /* Take an executor of the program, whose parameters are checked: acs_executor_add. NULL: it is of no use. */
+    acs_status (*executor_add)(acs_backend *backend, const acs_executor_params *params);
     /*
      * Several devices. links: their ids, and an estimate of the links between them (`topology->count` is set).
      * ACS_ERR_DEVICE through ACS_FAIL. memory_device: the device of an address unknown to the pools; the number of

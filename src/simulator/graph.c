@@ -76,6 +76,8 @@ static uint64_t hop(const acs_sim *sim, const sim_node *node)
 
     if (node->kind == ACS_SIM_NODE_RELEASED)
         return c->device_launch;
+    if (node->kind == ACS_SIM_NODE_RESIDENT)
+        return c->resident_hop;
     return node->upstream ? c->graph_hop : 0;
 }
 
@@ -104,8 +106,8 @@ bool acs_sim_graph_start(acs_sim *sim, uint32_t graph, uint32_t stream, uint32_t
 
 static uint64_t front_end(const acs_sim_device_costs *c, const sim_node *node)
 {
-    const uint32_t of_kind[] = {c->front_end, c->front_end_set, c->front_end_released};
-    uint32_t further = node->upstream > 1 ? node->upstream - 1 : 0;
+    const uint32_t of_kind[] = {c->front_end, c->front_end_set, c->front_end_released, c->resident_op};
+    uint32_t further = node->upstream > 1 && node->kind != ACS_SIM_NODE_RESIDENT ? node->upstream - 1 : 0;
 
     return of_kind[node->kind] + (uint64_t)further * c->front_end_edge;
 }

@@ -43,10 +43,12 @@ typedef struct acs_sim_device_costs {
     uint32_t front_end_edge;  /* front end, for each dependency of a graph's node beyond the first */
     uint32_t front_end_set;   /* front end, for a node whose parameters the device sets; the setting included */
     uint32_t front_end_released; /* front end, for a kernel that a finished one launches, with the release kernel */
+    uint32_t resident_op;     /* an executor's time for an op, where many could run */
+    uint32_t resident_hop;    /* from the end of an op to the start of the next in an executor */
     uint32_t node_off;        /* front end, for a graph's node that is switched off */
     uint32_t device_launch;   /* from a kernel's launch of a graph to that graph's first node */
-    /* kernel at the head of a graph: one that sets nodes, one that launches the first nodes */
-    uint32_t set_head, release_head;
+    /* head of a graph: a kernel that sets nodes, one that launches the first nodes, an executor's start */
+    uint32_t set_head, release_head, resident_head;
     uint32_t host_visible;    /* from completion until the host can see it */
     uint32_t copy_latency;
 } acs_sim_device_costs;
@@ -133,7 +135,8 @@ void acs_sim_wait(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event);
 typedef enum acs_sim_node_kind {
     ACS_SIM_NODE_FIXED,   /* parameters from the host */
     ACS_SIM_NODE_SET,     /* parameters set by a kernel of the same graph */
-    ACS_SIM_NODE_RELEASED /* GPU-side issue: the device launches it, which takes longer than an edge's hop */
+    ACS_SIM_NODE_RELEASED, /* GPU-side issue: the device launches it, which takes longer than an edge's hop */
+    ACS_SIM_NODE_RESIDENT  /* a resident executor runs its blocks */
 } acs_sim_node_kind;
 
 uint32_t acs_sim_graph(acs_sim *sim, uint32_t device);

@@ -15,7 +15,8 @@ enum {
     COPIES_MOST = 4,         /* most copies of one key */
     LAYER_NODES_MOST = 4096,
     /* if the seed decides: three times in four a shape is kept after one sighting, else after two */
-    SEED_SIGHTINGS = 4
+    SEED_SIGHTINGS = 4,
+    SEED_BODIES = 16 /* if the seed decides: one type in so many has no body */
 };
 
 /* The state of issuing one bundle. */
@@ -34,7 +35,8 @@ static const acs_sim_kernel g_small = {.ctas = 1, .threads = 1}; /* needs of a h
 
 const char *acs_sim_method_name(acs_issue_method method)
 {
-    static const char *const names[ACS_METHOD_COUNT] = {"refused", "launch", "replay", "layers", "gpu"};
+    static const char *const names[ACS_METHOD_COUNT] = {"refused", "launch", "replay", "layers", "gpu",
+                                                        "resident"};
     return names[method];
 }
 
@@ -147,7 +149,9 @@ static acs_sim_kernel head_for(const issuing *t, acs_sim_node_kind kind)
     acs_sim_kernel head = g_small;
 
     if (!t->s->by_seed)
-        head.cta_ns = kind == ACS_SIM_NODE_RELEASED ? c->release_head : c->set_head;
+        head.cta_ns = kind == ACS_SIM_NODE_RELEASED   ? c->release_head
+                      : kind == ACS_SIM_NODE_RESIDENT ? c->resident_head
+                                                      : c->set_head;
     return head;
 }
 
@@ -286,9 +290,9 @@ static bool issue_layers(const issuing *t)
     return true;
 }
 
-/* --------------------------------------------------------------------------------------------------- GPU-side issue */
+/* --------------------------------------------------------------------------------- GPU-side issue, executors */
 
-/* A graph for GPU-side issue that no launch uses, or ACS_SIM_NONE. */
+/* A graph for GPU-side issue, or for an executor, that no launch uses; or ACS_SIM_NONE. */
 static uint32_t take_gpu_graph(const issuing *t)
 {
     acs_sim_methods *methods = t->methods;
@@ -305,7 +309,7 @@ static uint32_t take_gpu_graph(const issuing *t)
     return made;
 }
 
-static bool issue_gpu(const issuing *t)
+static bool issue_on_device(const issuing *t, acs_sim_node_kind kind)
 {
     uint32_t graph = take_gpu_graph(t);
 
@@ -313,10 +317,22 @@ static bool issue_gpu(const issuing *t)
         return false;
     acs_sim_graph_clear(t->s->machine, graph);
     t->bundle->tells_end = true;
-    build_whole(t, graph, ACS_SIM_NODE_RELEASED);
+    build_whole(t, graph, kind);
     set_whole(t, graph);
     launch_headed(t, graph);
     return true;
+}
+
+/*
+ * By seed some kernels have no body in an executor; otherwise all have one. A bundle with a kernel that has none is
+ * refused.
+ */
+static bool issue_resident(const issuing *t)
+{
+    for (uint32_t i = 0; t->s->by_seed && i < t->dag->nodes; i++)
+        if (t->dag->node[i].type && acs_hash64(t->dag->node[i].type ^ t->s->salt) % SEED_BODIES == 0)
+            return false;
+    return issue_on_device(t, ACS_SIM_NODE_RESIDENT);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
@@ -329,7 +345,9 @@ static bool issue_by(const issuing *t, acs_issue_method method)
     case ACS_METHOD_LAYERS:
         return issue_layers(t);
     case ACS_METHOD_GPU:
-        return issue_gpu(t);
+        return issue_on_device(t, ACS_SIM_NODE_RELEASED);
+    case ACS_METHOD_RESIDENT:
+        return issue_resident(t);
     default:
         return false;
     }

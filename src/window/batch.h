@@ -15,6 +15,7 @@ typedef enum acs_issue_method {
     ACS_METHOD_REPLAY, /* a cached graph with exactly this bundle's types and edges */
     ACS_METHOD_LAYERS, /* a cached graph of layers, which fits any bundle of few types */
     ACS_METHOD_GPU,    /* on the GPU, finished kernels launch their downstream ops */
+    ACS_METHOD_RESIDENT, /* one kernel of the program runs the blocks of all ops, as device functions */
     ACS_METHOD_COUNT
 } acs_issue_method;
 

@@ -2,6 +2,7 @@
  * The GPU's part of the random programs over the twin: kernels with the bodies of mix.h, in an order of the program's seed,
  * and the verdict on the driver calls that the library made. Called by runner.c; gpu.cu is the same for a real GPU.
  */
+#include "executor_double.h"
 #include "twin.h"
 
 #include "random/program.h"
@@ -11,7 +12,7 @@
 
 enum { KERNELS = MIX_SIGNATURE_COUNT + 2, NOTHING = MIX_SIGNATURE_COUNT, LIBRARY = MIX_SIGNATURE_COUNT + 1 };
 
-static const char g_symbols[KERNELS]; /* what stands for the addresses of __global__ functions */
+static const char g_symbols[KERNELS], g_executor_symbol; /* what stands for the addresses of __global__ functions */
 static uint32_t g_param_bytes[KERNELS][MIX_EXTRAS + 1];
 static CUkernel g_library;
 static bool g_may_lose;
@@ -56,6 +57,59 @@ static CUkernel add_kernel(int k)
     return twin_kernel(&spec);
 }
 
+/* ---------------------------------------------------------------------------------------------------- an executor */
+
+static executor_double g_executor;
+
+/* Bodies have the numbers of signatures, then that of the kernel without arguments. */
+static void run_body(const acs_executor_op *op, const unsigned char *args)
+{
+    const uint16_t *sizes = NULL;
+    uint32_t pieces = 0, offset = 0;
+    void *list[MIX_EXTRAS + 1];
+    if (op->body >= ACS_EXECUTOR_BODIES)
+        executor_double_own(op, args);
+    if (op->body >= NOTHING)
+        return;
+    const uint32_t count = 1 + signature_extras(op->body, &sizes, &pieces);
+    for (uint32_t i = 0; i < count; i++) {
+        list[i] = (void *)(uintptr_t)(args + offset);
+        offset += (g_param_bytes[op->body][i] + 7u) / 8 * 8;
+    }
+    mix_body(list);
+}
+
+static void executor_body(void *const *args)
+{
+    executor_double_run(&g_executor, args[0]);
+}
+
+static void add_executor(uint64_t seed)
+{
+    static const uint32_t bytes[] = {sizeof(acs_executor_launch)};
+    const twin_kernel_spec spec = {
+        .name = "executor", .symbol = &g_executor_symbol, .body = executor_body, .param_bytes = bytes, .param_count = 1};
+    g_executor = (executor_double){.seed = seed, .run = run_body};
+    (void)twin_kernel(&spec);
+}
+
+acs_status gpu_opened(acs_context *context)
+{
+    acs_kernel kernels[MIX_SIGNATURE_COUNT + 1];
+    acs_executor_params params = {.size = sizeof params,
+                                  .executor = {"executor", &g_executor_symbol, NULL, ACS_KERNEL_FUNCTION, 0},
+                                  .layout = ACS_EXECUTOR_LAYOUT,
+                                  .threads = 128,
+                                  .shared_bytes = 4096,
+                                  .kernels = kernels,
+                                  .count = MIX_SIGNATURE_COUNT + 1,
+                                  .bodies = MIX_SIGNATURE_COUNT + 1};
+    for (int k = 0; k <= MIX_SIGNATURE_COUNT; k++)
+        kernels[k] = (acs_kernel){"mix", &g_symbols[k], NULL, ACS_KERNEL_FUNCTION, 0};
+    const acs_status status = acs_executor_add(context, &params);
+    return twin_lost() || g_may_lose ? ACS_OK : status;
+}
+
 void gpu_begin(const random_config *config)
 {
     twin_seed(config->seed);
@@ -63,6 +117,7 @@ void gpu_begin(const random_config *config)
     g_dice = (dice){config->seed ^ 0xa076bc9};
     for (int k = 0; k < KERNELS; k++)
         g_library = add_kernel(k); /* the last one is what gpu_call launches */
+    add_executor(config->seed);
 }
 
 /* Somewhere in the program, most often. */
@@ -95,6 +150,8 @@ void gpu_end(verdict *v)
     twin_audit();
     if (twin_breach())
         verdict_fail(v, "an illegal driver call: %s (%llu in all)", twin_breach(), (unsigned long long)twin_breaches());
+    if (g_executor.wrong)
+        verdict_fail(v, "the table of an executor: %s", g_executor.wrong);
 }
 
 const void *gpu_kernel(int signature)

@@ -2,6 +2,7 @@
 // test_random_gpu where nvcc is; called by runner.c.
 #include "mix.h"
 
+#include <acs_resident.cuh>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -15,34 +16,54 @@ template <int Pieces> struct mix_work {
     mix_piece pieces[Pieces];
 };
 
-__device__ void mix_block(const mix_head *head, const mix_piece *pieces, const unsigned char *const *extras)
+template <class Block>
+__device__ void mix_block(const Block &block, const mix_head *head, const mix_piece *pieces,
+                          const unsigned char *const *extras)
 {
     __shared__ unsigned long long sum;
-    if (threadIdx.x == 0)
+    const uint32_t lane = block.thread().x, lanes = block.size().x;
+    if (lane == 0)
         sum = 0;
-    __syncthreads();
-    atomicAdd(&sum, static_cast<unsigned long long>(mix_gather(head, pieces, extras, threadIdx.x, blockDim.x)));
-    __syncthreads();
+    block.sync();
+    atomicAdd(&sum, static_cast<unsigned long long>(mix_gather(head, pieces, extras, lane, lanes)));
+    block.sync();
     const uint64_t hash = mix_finish(head, sum);
     for (uint32_t p = 0; p < head->pieces; p++) {
         for (uint32_t r = 0; (pieces[p].access & MIX_WRITE) && r < pieces[p].rows; r++) {
-            mix_row(&pieces[p], p, r, hash, threadIdx.x, blockDim.x);
-            __syncthreads();
+            mix_row(&pieces[p], p, r, hash, lane, lanes);
+            block.sync();
         }
     }
 }
 
+struct mix_body {
+    template <class Block, class Work, class... E>
+    static __device__ void run(const Block &block, const Work &work, const E &... extra)
+    {
+        const unsigned char *extras[sizeof...(E) + 1] = {reinterpret_cast<const unsigned char *>(&extra)..., nullptr};
+        if (block.index().x == 0)
+            mix_block(block, &work.head, work.pieces, extras);
+    }
+};
+
 template <int Pieces, class... E>
 __global__ void mix_kernel(const __grid_constant__ mix_work<Pieces> work, const __grid_constant__ E... extra)
 {
-    const unsigned char *extras[sizeof...(E) + 1] = {reinterpret_cast<const unsigned char *>(&extra)..., nullptr};
-    if (blockIdx.x == 0)
-        mix_block(&work.head, work.pieces, extras);
+    mix_body::run(acs::launched_block{}, work, extra...);
 }
 
-__global__ void mix_nothing()
+ACS_RESIDENT(mix_nothing)
 {
 }
+
+/* acs::resident does not take kernels with a list of types. */
+template <int Pieces, class... E> struct mix_resident : acs::resident_body<mix_body, mix_work<Pieces>, E...> {
+    static const void *kernel() { return reinterpret_cast<const void *>(&mix_kernel<Pieces, E...>); }
+};
+
+ACS_EXECUTOR(mix_executor, 128, 4096, ACS_BODY(mix_nothing), mix_resident<1>, mix_resident<6>, mix_resident<6, mix_u4>,
+             mix_resident<6, mix_u8, mix_u1, mix_u2>,
+             mix_resident<6, mix_u1, mix_b12, mix_u8, mix_u2, mix_b24, mix_u4, mix_u1>)
 
 } // namespace
 
@@ -77,6 +98,11 @@ extern "C" int gpu_fill(void *memory, int value, size_t bytes)
 // A real GPU takes no seed, and judges nothing.
 extern "C" void gpu_begin(const struct random_config *)
 {
+}
+
+extern "C" acs_status gpu_opened(acs_context *context)
+{
+    return acs_executor_add(context, mix_executor());
 }
 
 extern "C" void gpu_end(struct verdict *)

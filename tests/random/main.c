@@ -211,7 +211,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
         choose_lazy(c);
 }
 
-static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu"};
+static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
 
 static void describe(char *text, size_t bytes, const random_config *c)
 {
@@ -360,9 +360,9 @@ static void report(const random_totals *t, double seconds)
            t->checked_waits, t->late_marks, t->stale_waits, t->many_slots, t->transfers, t->spilled);
     if (t->bundles + t->bundles_refused)
         printf("bundles: %" PRIu64 ", refused %" PRIu64 "; kernels by launch %" PRIu64 " replay %" PRIu64
-               " layers %" PRIu64 " gpu %" PRIu64 "\n", t->bundles, t->bundles_refused, t->issued_by[ACS_ISSUE_LAUNCH],
-               t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_LAYERS],
-               t->issued_by[ACS_ISSUE_GPU]);
+               " layers %" PRIu64 " gpu %" PRIu64 " resident %" PRIu64 "\n", t->bundles, t->bundles_refused,
+               t->issued_by[ACS_ISSUE_LAUNCH], t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_LAYERS],
+               t->issued_by[ACS_ISSUE_GPU], t->issued_by[ACS_ISSUE_RESIDENT]);
     if (t->replays)
         printf("repeats: %" PRIu64 " kernels in %" PRIu64 " replays\n", t->replayed, t->replays);
     if (t->not_run)
@@ -398,7 +398,7 @@ static int usage(const char *bad)
             "  --ops N        most steps of a program (default 300)\n"
             "  --threads      always several producing threads\n"
             "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
-            "  --issue I      auto, launch, replay, layers or gpu, instead of the seed's choice\n"
+            "  --issue I      auto, launch, replay, layers, gpu or resident, instead of the seed's choice\n"
             "  --devices N    so many, 2 to 8 by the seed if 0 (default 1); cuda: with 0 on as many GPUs as there are\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
             "  --fault-kinds LIST   sim: as ACS_FAULT_KINDS, or any (default launch,copy,bounce); cuda without a GPU: lost\n"

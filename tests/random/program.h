@@ -234,6 +234,8 @@ int gpu_fill(void *memory, int value, size_t bytes);
 /* Before the context is opened and after it was closed: a GPU that can be seeded, and judges what it was told. */
 void gpu_begin(const random_config *config);
 void gpu_end(verdict *v);
+/* The context is open: kernels that are also bodies of an executor are made known to it. */
+acs_status gpu_opened(acs_context *context);
 /* From now on so many of 1000 pieces of work are refused. */
 void gpu_faults(uint32_t per_mille);
 /* Run the op in a stream; 0, or what CUDA said. */

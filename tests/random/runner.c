@@ -561,6 +561,8 @@ void program_run(program *p, verdict *v, random_totals *totals)
     if (p->config.gpu)
         gpu_begin(&p->config);
     acs_status opened = acs_open(&p->config.options, &r.context);
+    if (opened == ACS_OK && p->config.gpu && gpu_opened(r.context) != ACS_OK)
+        verdict_fail(v, "gpu_opened failed");
     if (opened != ACS_OK) {
         acs_error e = {.size = sizeof e};
         acs_last_error(&e);

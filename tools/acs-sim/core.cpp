@@ -28,13 +28,13 @@ bool model_number(const acs_sim_gpu &gpu, uint32_t *number)
 /* What went by launches and as bundles, where anything did. */
 std::string issued(const acs_statistics &s)
 {
-    static const char *const names[] = {"", "launch", "replay", "layers", "gpu"};
+    static const char *const names[] = {"", "launch", "replay", "layers", "gpu", "resident"};
 
     if (!s.bundles && !s.bundles_refused)
         return "";
     std::string text = ", " + std::to_string(s.bundles) + " bundles (" + std::to_string(s.bundles_refused) +
                        " refused), ops";
-    for (int issue = ACS_ISSUE_LAUNCH; issue <= ACS_ISSUE_GPU; issue++)
+    for (int issue = ACS_ISSUE_LAUNCH; issue < ACS_ISSUE_COUNT; issue++)
         text += std::string(" ") + names[issue] + " " + std::to_string(s.issued_by[issue]);
     return text;
 }
@@ -90,6 +90,7 @@ void add_core(std::vector<vehicle_kind> &list)
         {"acs-replay", "ACS_ISSUE=replay: a kept graph for each shape of a bundle", play_core<ACS_ISSUE_REPLAY>},
         {"acs-layers", "ACS_ISSUE=layers: kept graphs of layers", play_core<ACS_ISSUE_LAYERS>},
         {"acs-gpu", "ACS_ISSUE=gpu: kernels launch what they release", play_core<ACS_ISSUE_GPU>},
+        {"acs-resident", "ACS_ISSUE=resident: one kernel runs the blocks of all", play_core<ACS_ISSUE_RESIDENT>},
     };
     for (const auto &way : ways) {
         vehicle_kind kind = {};

@@ -245,9 +245,8 @@ static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bo
     for (uint32_t i = 0; launched && i < lane->tree.nodes; i++)
         if (lane->cell[i])
             lane->cell[i]->known = true;
-    if (launched) /* relaxed: a poll that misses it asks the driver */
-        atomic_store_explicit(&self->gpu_issue->news[slot].ends[lane->turn % ACS_GPU_ISSUE_RING], lane->end,
-                              memory_order_relaxed);
+    if (launched)
+        acs_cuda_gpu_issue_told(self, slot, lane->turn, lane->end);
     lane->turn += launched;
     acs_lock_acquire(&self->gpu_issue->lock);
     lane->latest = event;
@@ -348,6 +347,13 @@ bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const acs_
     if (result != CUDA_SUCCESS)
         (void)acs_cuda_note(self, result);
     return made && result == CUDA_SUCCESS;
+}
+
+/* Resident executors tell, too. An end that is overwritten only costs a question to the driver. */
+void acs_cuda_gpu_issue_told(acs_cuda *self, int slot, uint32_t turn, uint64_t end)
+{
+    if (self->gpu_issue) /* relaxed: a poll that misses it asks the driver */
+        atomic_store_explicit(&self->gpu_issue->news[slot].ends[turn % ACS_GPU_ISSUE_RING], end, memory_order_relaxed);
 }
 
 uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first_mark)

@@ -1,5 +1,6 @@
 /*
- * The choice of an issue method for a bundle: a cached graph of its shape, a graph of layers, or GPU-side issue. Owns
+ * The choice of an issue method for a bundle: a cached graph of its shape, a graph of layers, GPU-side issue,
+ * or the program's resident executor. Owns
  * the state that the methods share; called by submit.c. It decides how often a graph must be wanted before it is built,
  * and refuses a bundle if no method fits. It never waits for the GPU.
  */
@@ -306,6 +307,18 @@ static void compute_keys(bundle *b)
     b->content = mix(key, content);
 }
 
+/* An executor needs no keys. */
+static void count_ops(bundle *b)
+{
+    for (uint32_t i = 0; i < b->batch->items_used; i++) {
+        fetch(b->batch, i + TUNE_BUNDLE_FETCH_OPS);
+        if (b->batch->items[i].op) {
+            fetch_fields(b->batch->items[i].op);
+            b->ops++;
+        }
+    }
+}
+
 static uint32_t replay_nodes(const bundle *b)
 {
     return b->batch->items_used + b->ops / TUNE_GRAPH_PUBLISH_OPS + 1;
@@ -351,6 +364,12 @@ static acs_status by_gpu(acs_cuda *self, bundle *b, uint64_t gain_ns)
     return acs_cuda_gpu_issue_issue(self, b->batch, dag_of(self, b), gain_ns) ? ACS_OK : ACS_NOT_READY;
 }
 
+/* `executor` NULL: none fits. */
+static acs_status by_resident(acs_cuda *self, bundle *b, struct acs_cuda_executor *executor)
+{
+    return executor && acs_cuda_resident_issue(self, executor, b->batch, dag_of(self, b)) ? ACS_OK : ACS_NOT_READY;
+}
+
 /* Issue by the method that ACS_ISSUE asks for. */
 static acs_status by_asked(acs_cuda *self, bundle *b)
 {
@@ -361,6 +380,8 @@ static acs_status by_asked(acs_cuda *self, bundle *b)
         return by_layers(self, b, 1);
     case ACS_METHOD_GPU:
         return by_gpu(self, b, 0);
+    case ACS_METHOD_RESIDENT:
+        return by_resident(self, b, acs_cuda_resident_executor(self, b->batch));
     default:
         return ACS_NOT_READY;
     }
@@ -410,7 +431,11 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     /* a profiler would not see its kernels */
     uint64_t gpu = self->profiled ? UINT64_MAX : acs_cost_model_gpu_ns(&b->cost);
     uint64_t layers = b->shape.levels ? acs_cost_model_layers_ns(&b->cost, &b->shape, b->layers->levels) : UINT64_MAX;
-    uint64_t best = lesser(launch, lesser(layers, gpu));
+    struct acs_cuda_executor *executor = NULL;
+    if (!self->profiled && atomic_load_explicit(&self->has_executors, memory_order_relaxed)) /* relaxed: a hint */
+        executor = acs_cuda_resident_executor(self, b->batch);
+    uint64_t resident = executor ? acs_cost_model_resident_ns(&b->cost) : UINT64_MAX;
+    uint64_t best = lesser(lesser(launch, resident), lesser(layers, gpu));
     if (layers == best) /* relaxed: an estimate, and missing one does no harm */
         atomic_store_explicit(&self->methods->layers_losses,
                               atomic_load_explicit(&self->methods->layers_losses, memory_order_relaxed) / 2,
@@ -422,6 +447,12 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
                        sightings(self, nodes, false, without, acs_cost_model_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
+    if (resident == best && by_resident(self, b, executor) == ACS_OK) {
+        b->by = ACS_METHOD_RESIDENT;
+        return ACS_OK;
+    }
+    if (acs_cuda_fault(self))
+        return ACS_NOT_READY;
     if (launch > layers || launch > gpu)
         return by_any_shape(self, b, launch, layers, gpu);
     acs_cuda_times_doubt(self, b->batch);
@@ -439,6 +470,7 @@ static uint64_t without_kernels(const bundle *b)
     empty.kernel_ns = empty.device_ns = 0;
     return b->by == ACS_METHOD_LAYERS ? acs_cost_model_layers_ns(&empty, &b->shape, 0)
            : b->by == ACS_METHOD_GPU  ? acs_cost_model_gpu_ns(&empty)
+           : b->by == ACS_METHOD_RESIDENT ? acs_cost_model_resident_ns(&empty)
                                        : acs_cost_model_replay_ns(&empty, false);
 }
 
@@ -460,7 +492,10 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
         return ACS_NOT_READY;
     bool any = batch->method == ACS_METHOD_AUTO;
     b.by = (acs_issue_method)batch->method;
-    compute_keys(&b);
+    if (b.by == ACS_METHOD_RESIDENT)
+        count_ops(&b);
+    else
+        compute_keys(&b);
     acs_status status = any ? by_choice(self, &b) : by_asked(self, &b);
     if (acs_cuda_fault(self))
         return ACS_ERR_DEVICE;

@@ -1,0 +1,198 @@
+/*
+ * The resident executor's issue: a bundle becomes a table in pinned memory and one launch of the program's executor
+ * kernel in the bundle's slot. Owns each slot's tables; called by graphs/method.c in a scope, and by open and close.
+ * It never waits for the GPU, and never issues a part of a bundle.
+ */
+#include "cuda/resident/resident.h"
+
+#include "base/tuning.h"
+
+#include <stdlib.h>
+
+enum { WARP = 32 };
+
+/* ---------------------------------------------------------------------------------------------------------- fitting */
+
+/* Whether an executor takes the op's block, shared memory, grid and arguments. */
+static bool takes(const acs_cuda_executor *executor, const acs_cuda_type *type, const acs_record *op)
+{
+    const uint64_t threads = (uint64_t)type->block.x * type->block.y * type->block.z;
+    const uint64_t blocks = (uint64_t)op->grid.x * op->grid.y * op->grid.z;
+    return threads % WARP == 0 && threads <= executor->threads && type->shared_bytes <= executor->shared_bytes &&
+           blocks <= TUNE_RESIDENT_BLOCKS_MOST && type->arg_bytes <= ACS_EXECUTOR_ARG_BYTES;
+}
+
+/* The one executor that takes all ops of a bundle; copies and fills go with any. NULL: there is none. */
+static acs_cuda_executor *common_executor(acs_cuda *self, const acs_batch *batch)
+{
+    acs_cuda_executor *common = NULL;
+    for (uint32_t i = 0; i < batch->items_used; i++) {
+        const acs_record *op = batch->items[i].op;
+        if (!op)
+            continue;
+        const acs_cuda_type *type = acs_cuda_type_find(self, op->type);
+        const acs_cuda_body *body = atomic_load_explicit(&type->kernel->body, memory_order_acquire); /* E in executor.c */
+        if (!body || type->decided) /* whoever takes a block would have to read the op's cell */
+            return NULL;
+        if (!body->executor)
+            continue;
+        if ((common && body->executor != common) || !takes(body->executor, type, op))
+            return NULL;
+        common = body->executor;
+    }
+    /* relaxed: a bundle that misses the refusal is refused itself */
+    return common && !atomic_load_explicit(&common->refused, memory_order_relaxed) ? common : NULL;
+}
+
+struct acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *batch)
+{
+    return self->resident ? common_executor(self, batch) : NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ lanes */
+
+static void lane_destroy(acs_cuda *self, acs_resident_lane *lane)
+{
+    if (lane->memory)
+        (void)acs_cuda_note(self, self->cu.cuMemFree(lane->memory));
+    if (lane->tables)
+        (void)acs_cuda_note(self, self->cu.cuMemFreeHost(lane->tables));
+    free(lane);
+}
+
+/* Make the state of a slot at its first bundle. NULL: not possible now. */
+static acs_resident_lane *lane_open(acs_cuda *self, int slot)
+{
+    acs_resident_lane *lane = calloc(1, sizeof *lane);
+    void *tables = NULL;
+    if (!lane)
+        return NULL;
+    CUresult result = self->cu.cuMemHostAlloc(&tables, (size_t)ACS_RESIDENT_TABLES * ACS_RESIDENT_TABLE_BYTES,
+                                              CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+    if (result == CUDA_SUCCESS) {
+        lane->tables = tables;
+        result = self->cu.cuMemAlloc(&lane->memory, ACS_RESIDENT_TABLE_BYTES + sizeof(acs_executor_state));
+    }
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuMemsetD8Async(lane->memory + ACS_RESIDENT_TABLE_BYTES, 0, sizeof(acs_executor_state),
+                                          self->streams[slot]);
+    if (result == CUDA_SUCCESS)
+        return self->resident->lanes[slot] = lane;
+    (void)acs_cuda_note(self, result);
+    acs_log(ACS_LOG_INFO, "cuda: slot %d: no resident executor: %s", slot, acs_cuda_text((int)result));
+    lane_destroy(self, lane);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ issue */
+
+/* How many blocks of the executor are of use: as many as may run at once, but for a part of the device. */
+static uint32_t executor_blocks(const acs_cuda *self, const acs_resident_bundle *bundle)
+{
+    const uint32_t threads = (uint32_t)self->limits.sms * (uint32_t)self->limits.sm_threads / TUNE_RESIDENT_PART;
+    const uint64_t room = threads / bundle->threads ? threads / bundle->threads : 1;
+    const uint64_t wanted = (uint64_t)bundle->widest * TUNE_RESIDENT_WIDTHS;
+    const uint64_t blocks = wanted < room ? wanted : room;
+    return (uint32_t)(blocks < bundle->launch.tickets ? blocks : bundle->launch.tickets);
+}
+
+static CUresult launch(acs_cuda *self, const acs_cuda_executor *executor, acs_resident_bundle *bundle, int slot)
+{
+    void *args[] = {&bundle->launch};
+    const CUlaunchConfig config = {
+        .gridDimX = executor_blocks(self, bundle),
+        .gridDimY = 1,
+        .gridDimZ = 1,
+        .blockDimX = bundle->threads,
+        .blockDimY = 1,
+        .blockDimZ = 1,
+        .sharedMemBytes = bundle->shared_bytes,
+        .hStream = self->streams[slot],
+    };
+    acs_cuda_range_begin(self, bundle->batch, ACS_METHOD_RESIDENT);
+    CUresult result = self->cu.cuLaunchKernelEx(&config, executor->kernel->launch, args, NULL);
+    acs_cuda_range_end(self);
+    return result;
+}
+
+/* An executor that cannot be launched is not tried again. */
+static void refuse_executor(acs_cuda *self, acs_cuda_executor *executor, CUresult result)
+{
+    if (acs_cuda_note(self, result))
+        return;
+    atomic_store_explicit(&executor->refused, true, memory_order_relaxed); /* relaxed: as above */
+    acs_log(ACS_LOG_INFO, "cuda: an executor cannot be launched, and its kernels go in other ways: %s",
+            acs_cuda_text((int)result));
+}
+
+/* The first table whose bundle is complete: few tables stay in the CPU's cache. ACS_RESIDENT_TABLES: there is none. */
+static uint32_t free_table(const acs_cuda *self, const acs_resident_lane *lane, int slot)
+{
+    const uint64_t completed = acs_cuda_completed(self, slot);
+    uint32_t index = 0;
+    while (index < ACS_RESIDENT_TABLES && lane->ends[index] > completed) /* RES-1 */
+        index++;
+    return index;
+}
+
+bool acs_cuda_resident_issue(acs_cuda *self, acs_cuda_executor *executor, const acs_batch *batch, const acs_dag *dag)
+{
+    const int slot = batch->items[0].slot;
+    acs_resident_bundle bundle = {.batch = batch, .dag = dag, .threads = WARP};
+    acs_resident_lane *lane = self->resident->lanes[slot] ? self->resident->lanes[slot] : lane_open(self, slot);
+    if (!lane)
+        return false;
+    const uint32_t index = free_table(self, lane, slot);
+    if (index == ACS_RESIDENT_TABLES)
+        return false;
+    unsigned char *table = lane->tables + (size_t)index * ACS_RESIDENT_TABLE_BYTES;
+    if (!acs_resident_table(self, &bundle, table))
+        return false;
+    bundle.launch.source = (uint64_t)(uintptr_t)table;
+    bundle.launch.table = lane->memory;
+    bundle.launch.state = lane->memory + ACS_RESIDENT_TABLE_BYTES;
+    bundle.launch.word = (uint64_t)(uintptr_t)&self->methods->words[slot].value;
+    bundle.launch.first_value = batch->items[0].value;
+    CUresult result = launch(self, executor, &bundle, slot);
+    if (result != CUDA_SUCCESS) {
+        refuse_executor(self, executor, result);
+        return false;
+    }
+    lane->ends[index] = batch->items[0].value + dag->ops - 1;
+    acs_cuda_gpu_issue_told(self, slot, lane->turn, lane->ends[index]);
+    lane->turn++;
+    return true;
+}
+
+/* --------------------------------------------------------------------------------------------------- open and close */
+
+void acs_cuda_resident_init(acs_cuda *self)
+{
+    struct acs_cuda_resident *resident = self->methods ? calloc(1, sizeof *resident) : NULL;
+    if (!resident)
+        return;
+    resident->lanes = calloc(self->slots, sizeof(*resident->lanes));
+    if (!resident->lanes) {
+        free(resident);
+        return;
+    }
+    self->resident = resident;
+}
+
+void acs_cuda_resident_fini(acs_cuda *self)
+{
+    struct acs_cuda_resident *resident = self->resident;
+    if (!resident)
+        return;
+    for (uint32_t i = 0; i < self->slots; i++)
+        if (resident->lanes[i])
+            lane_destroy(self, resident->lanes[i]);
+    while (resident->executors) {
+        acs_cuda_executor *executor = resident->executors;
+        resident->executors = executor->next;
+        free(executor);
+    }
+    free(resident->lanes);
+    free(resident);
+    self->resident = NULL;
+}
