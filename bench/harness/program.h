@@ -45,7 +45,7 @@ public:
     }
     /** Whether run() has a version for sinks that decide on the device. Its result is the same bit for bit. */
     virtual bool decided() const { return false; }
-    /** Whether `to` does without what `from` writes, as a word on the device says now: losing that order breaks nothing. */
+    /** Whether `to` does without what `from` writes, as a word on the device says now: their order may be lost. */
     virtual bool spares(const op &from, const op &to) const
     {
         (void)from;

@@ -207,7 +207,8 @@ private:
         if (kernels && s.replayed != before_.replayed)
             text += ", " + std::to_string(100 * (s.replayed - before_.replayed) / kernels) + " % in replays";
         if (s.not_run != before_.not_run)
-            text += ", " + std::to_string(100 * (s.not_run - before_.not_run) / (s.queued - before_.queued)) + " % not run";
+            text += ", " + std::to_string(100 * (s.not_run - before_.not_run) / (s.queued - before_.queued)) +
+                    " % not run";
         if (s.bundles_refused != before_.bundles_refused)
             text += ", " + std::to_string(s.bundles_refused - before_.bundles_refused) + " bundles refused";
         return text;

@@ -124,8 +124,8 @@ public:
     tensor pool(const tensor &x, int stride, bool largest);
     tensor sum(const std::vector<term> &terms, activation act = LINEAR, float scale = 1, const tensor *into = nullptr);
     /**
-     * The sum of the terms that are chosen; `spare` if none is (NULL: one always is). A single one that has no factor is
-     * taken as it is, where the host knows that.
+     * The sum of the terms that are chosen; `spare` if none is (NULL: one always is). Where the host knows that it is a
+     * single one without a factor, that is taken as it is.
      */
     tensor join(const std::vector<term> &terms, const tensor *spare);
     /** A sum whose factors are weights of the network. */
@@ -144,7 +144,7 @@ public:
      * elements, the largest is chosen if none is above 0; 0: no such rule. Bit k of `any`: choices::any asks for it.
      */
     choices decide(const tensor &x, int group, unsigned any = 0);
-    /** Layers up to close() are part of the network only if this was chosen. @return false: leave them and close() out. */
+    /** Layers up to close() run only if this was chosen. @return false: do not call them, nor close(). */
     bool open(const choice &c);
     void close(const choice &c);
     /** x is a result: compared with the oracle's. */
@@ -168,8 +168,8 @@ protected:
     virtual void take_softmax(const tensor &x, const tensor &y) = 0;
     virtual std::vector<double> fetch(const tensor &x) = 0;
     /**
-     * Leaves a decision to the device. @return a word for each element of x, and one for `any`, which are there when the
-     * layers before are through; NULL: the host decides.
+     * Leaves a decision to the device. @return the words that it writes, one for each element of x and one for `any`;
+     * NULL: the host decides.
      */
     virtual const uint32_t *take_decision(const decision_layer &l)
     {

@@ -245,8 +245,8 @@ ACS_DUAL void net_chosen_sum_thread(const chosen_sum_args &a, unsigned i)
 ACS_DUAL_KERNEL(net_chosen_sum, chosen_sum_args, FLAT_BLOCK)
 
 /*
- * A number that was not written yet is a NaN. Its word is neither 0 nor 1, so that a decision that comes too early shows.
- * Thread i decides about `step` elements. With a step of all, its one thread knows whether any is chosen.
+ * A number that was not written yet is a NaN. Its word is neither 0 nor 1, so that too early a decision shows. Thread i
+ * decides about `step` elements. With a step of all, its one thread knows whether any is chosen.
  */
 ACS_DUAL void net_decide_thread(const decide_args &a, unsigned i)
 {

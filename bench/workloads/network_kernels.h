@@ -59,8 +59,8 @@ struct sum_args {
 };
 
 /**
- * The same over the inputs whose word says so: it is not zero, or zero where bit k of `unless` is set; NULL: always. The
- * spare is the result if there is none of them.
+ * The same over the chosen inputs. Input k is chosen if its word is NULL, or not zero; if bit k of `unless` is set, where
+ * it is zero. The spare is the result if none is chosen.
  */
 struct chosen_sum_args {
     unsigned threads, count; /* count: elements of y */
