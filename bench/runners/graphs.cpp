@@ -304,8 +304,8 @@ std::string known_runner::prepare(const trace &t, const dag &d)
     all.ops.erase(std::remove_if(all.ops.begin(), all.ops.end(), is_read), all.ops.end());
     if (d.up.size() != t.ops.size()) /* too many: refused */
         return graph_runner::prepare(t, d);
-    if (answers_ && all.ops.size() < t.ops.size())
-        return graph_runner::prepare(all, find_dag(all));
+    if (all.ops.size() < t.ops.size())
+        return answers_ ? graph_runner::prepare(all, find_dag(all)) : "what the program reads was not recorded";
     const std::string why = why_not(t, machine_.gpu);
     return why.empty() ? READS_NOTHING : why;
 }
