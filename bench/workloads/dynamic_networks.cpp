@@ -318,13 +318,13 @@ void add_dynamic_networks(std::vector<workload> &list)
                      {"image", "pixels each way", 8, 32, 32},
                      {"divide", "channels are divided by this", 8, 1, 1},
                      {"seed", "of the weights", 1, 1, 1}},
-                    nullptr, make<instanas>, true});
+                    nullptr, make<instanas>, true, true});
     list.push_back({"dynroute", "dynamic routing: gates open and close paths on a grid of 16 layers and 4 scales",
                     "ACS",
                     {{"height", "pixels of the image; it is twice as wide", 32, 128, 1024},
                      {"divide", "channels are divided by this", 8, 1, 1},
                      {"seed", "of the weights", 1, 1, 1}},
-                    nullptr, make<dynroute>, true});
+                    nullptr, make<dynroute>, true, true});
     list.push_back({"condconv", "CondConv: weights of 8 blocks mixed from four experts' as it runs", "ACS",
                     {{"image", "pixels each way", 16, 128, 224},
                      {"divide", "channels are divided by this", 8, 1, 1},

@@ -97,7 +97,9 @@ sizes sizes_of(const workload &w, const settings &s)
 
 void list(const workload &w)
 {
-    printf("%-12s %-10s %s%s\n", w.name, w.source, w.about, w.decides ? " (the host decides on the way)" : "");
+    const char *const who = w.on_device ? " (the host decides on the way, or the device: acs-decided)"
+                                        : (w.decides ? " (the host decides on the way)" : "");
+    printf("%-12s %-10s %s%s\n", w.name, w.source, w.about, who);
     for (const parameter &p : w.parameters)
         printf("    %-10s tiny %llu, normal %llu, paper %llu: %s\n", p.name, static_cast<unsigned long long>(p.tiny),
                static_cast<unsigned long long>(p.normal), static_cast<unsigned long long>(p.paper), p.about);
@@ -223,7 +225,7 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
         ok = lose_edges(*p, s.lose, false) && ok;
     if (!runners.empty())
         ok = measure_one(w, s, *p, t, d, found, runners, file) && ok;
-    if (p->decided())
+    if (w.on_device)
         ok = examine_decided(s, *p) && ok;
     return ok;
 }

@@ -521,7 +521,7 @@ void add_solvers(std::vector<workload> &list)
                     {{"n", "unknowns; a multiple of 16", 96, 4096, 32768},
                      {"digits", "it ends when the residual is so many decimal digits smaller", 3, 5, 4},
                      {"most", "most iterations", 100, 100, 100}},
-                    nullptr, make<converging_gradients>, true});
+                    nullptr, make<converging_gradients>, true, true});
     list.push_back({"mul", "products and copies into disjoint parts of one vector", "GrCUDA",
                     {{"rows", "rows of each of 16 parts", 10, 256, 4096}, {"columns", "columns", 100, 4096, 65536}},
                     [](const sizes &) { return shape{2 * PARTS, PARTS, PARTS, 2}; }, make<products>, false});
