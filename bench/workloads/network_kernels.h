@@ -59,8 +59,8 @@ struct sum_args {
 };
 
 /**
- * The same over the chosen inputs. Input k is chosen if its word is NULL, or not zero; if bit k of `unless` is set, where
- * it is zero. The spare is the result if none is chosen.
+ * The same over the chosen inputs. Input k is chosen if its word is NULL, or not zero. If bit k of `unless` is set, zero
+ * chooses it. The spare is the result if no input is chosen.
  */
 struct chosen_sum_args {
     unsigned threads, count; /* count: elements of y */
