@@ -20,11 +20,16 @@ class program;
 struct trace {
     std::vector<op> ops; /* OP_READ included; what they point to belongs to the program, until its next run */
     std::shared_ptr<std::deque<acs_segment>> reads; /* the segments of OP_READ */
+    std::shared_ptr<std::deque<std::vector<char>>> answers; /* the bytes that each OP_READ got; NULL: not known */
+    bool decided = false; /* the program can leave its decisions to the device: program::decided */
     uint64_t identity = 0; /* hash of kinds, kernels, grids and segments: traces with one identity have one dag */
 };
 
-/** Runs a program serially, op by op, on the machine of its memory, and records what it launches. */
-trace record(program &p);
+/**
+ * Runs a program serially, op by op, on the machine of its memory, and records the ops that ran. `decides`: the program
+ * leaves its decisions to the device, and the recorder makes them there; ops that do not run are not recorded.
+ */
+trace record(program &p, bool decides = false);
 /**
  * What a library call is given when it runs by itself: the process's one serial slot, `stream`, and scratch memory of its
  * own, which the caller releases (env.scratch; NULL: none).

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "acs.h"
 #include "acs_dual.hpp"
@@ -52,6 +53,20 @@ public:
      * there. Ops launched before that do not touch them may still run.
      */
     virtual void read(void *to, const void *from, size_t bytes) = 0;
+
+    /**
+     * Whether decisions stay on the device. A program that has a version for that (program::decided) then makes them by
+     * sections, and reads nothing back.
+     */
+    virtual bool decides() const { return false; }
+    /**
+     * Ops up to end_if() run only if the word in device memory is not zero; with `unless`: only if it is. Only where
+     * decides(). Sections may be nested.
+     */
+    virtual void begin_if(const uint32_t *word, bool unless);
+    virtual void end_if() {}
+    /** As: for (i = 0; i < most && !*stop; i++) body(). Reads the word before each iteration, unless decides(). */
+    virtual void loop(const uint32_t *stop, uint32_t most, const std::function<void()> &body);
 };
 
 enum { READ_BYTES = 4096 };

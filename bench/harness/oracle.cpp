@@ -23,13 +23,13 @@ static void play(program &p, const trace &t, const dag &d, uint32_t from, uint32
         execute(p.mem(), t.ops[k]);
 }
 
-lost_edges lose_each_edge(program &p, uint64_t most)
+lost_edges lose_each_edge(program &p, uint64_t most, bool decides)
 {
     std::vector<std::pair<uint32_t, uint32_t>> edges;
     lost_edges found;
 
     p.reset();
-    const trace t = record(p);
+    const trace t = record(p, decides);
     const dag d = find_dag(t);
     const std::vector<char> right = p.result();
     for (uint32_t to = 0; to < d.up.size(); to++)
@@ -44,7 +44,11 @@ lost_edges lose_each_edge(program &p, uint64_t most)
         const bool oracle = !p.check().empty(), bits = p.result() != right;
         found.by_oracle += oracle;
         found.by_bits += bits;
-        if (!oracle && !bits)
+        if (oracle || bits)
+            continue;
+        if (p.spares(t.ops[edge.first], t.ops[edge.second]))
+            found.spared++;
+        else
             found.missed.push_back(edge_name(t, edge.first, edge.second));
     }
     return found;

@@ -43,6 +43,15 @@ public:
         (void)repetition;
         return false;
     }
+    /** Whether run() has a version for sinks that decide on the device. Its result is the same bit for bit. */
+    virtual bool decided() const { return false; }
+    /** Whether `to` does without what `from` writes, as a word on the device says now: their order may be lost. */
+    virtual bool spares(const op &from, const op &to) const
+    {
+        (void)from;
+        (void)to;
+        return false;
+    }
     /** What run() will launch; recorded by running it serially, unless a program knows better. */
     virtual trace describe() { return record(*this); }
     /** What is known of each buffer, in the order in which they were made. */

@@ -70,6 +70,22 @@ void execute(memory &m, const op &o)
     m.wait();
 }
 
+void sink::begin_if(const uint32_t *, bool)
+{
+    require(false, "a program has sections for a runner that cannot decide on the device");
+}
+
+void sink::loop(const uint32_t *stop, uint32_t most, const std::function<void()> &body)
+{
+    for (uint32_t i = 0; i < most; i++) {
+        uint32_t stopped;
+        read(&stopped, stop, sizeof stopped);
+        if (stopped)
+            return;
+        body();
+    }
+}
+
 namespace {
 
 uint64_t fold(uint64_t hash, const void *bytes, size_t count)
@@ -83,10 +99,17 @@ uint64_t fold(uint64_t hash, const void *bytes, size_t count)
 /* Runs each op as it comes, and keeps it. */
 class recorder : public sink {
 public:
-    explicit recorder(memory &m) : memory_(m) { trace_.reads = std::make_shared<std::deque<acs_segment>>(); }
+    recorder(program &p, bool decides) : memory_(p.mem()), decides_(decides)
+    {
+        trace_.reads = std::make_shared<std::deque<acs_segment>>();
+        trace_.answers = std::make_shared<std::deque<std::vector<char>>>();
+        trace_.decided = p.decided();
+    }
 
     void launch(const op &o) override
     {
+        if (off_ > 0)
+            return;
         add(o);
         execute(memory_, o);
     }
@@ -104,6 +127,27 @@ public:
         o.segment_count = 1;
         add(o);
         memory_.download(to, from, bytes);
+        trace_.answers->emplace_back(static_cast<char *>(to), static_cast<char *>(to) + bytes);
+    }
+
+    bool decides() const override { return decides_; }
+
+    void begin_if(const uint32_t *word, bool unless) override
+    {
+        if (off_ > 0 || (now(word) != 0) == unless)
+            off_++;
+    }
+
+    void end_if() override { off_ -= off_ > 0; } /* sections that do not run are the innermost ones */
+
+    void loop(const uint32_t *stop, uint32_t most, const std::function<void()> &body) override
+    {
+        if (!decides_) {
+            sink::loop(stop, most, body);
+            return;
+        }
+        for (uint32_t i = 0; i < most && off_ == 0 && !now(stop); i++)
+            body();
     }
 
     trace take() { return std::move(trace_); }
@@ -120,15 +164,24 @@ private:
         trace_.ops.push_back(o);
     }
 
+    uint32_t now(const uint32_t *word) const
+    {
+        uint32_t value;
+        memory_.download(&value, word, sizeof value);
+        return value;
+    }
+
     memory &memory_;
+    const bool decides_;
+    uint32_t off_ = 0; /* open sections that do not run */
     trace trace_;
 };
 
 } // namespace
 
-trace record(program &p)
+trace record(program &p, bool decides)
 {
-    recorder r(p.mem());
+    recorder r(p, decides);
     p.run(r);
     return r.take();
 }

@@ -13,7 +13,7 @@ from .text import command
 PROGRAMS = ("acs-bench", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks", "acs-devices",
             "acs-mixes", "acs-memory-growth")
 # Runners that know the run beforehand: how fast it could be, not something that a dynamic program can have.
-BOUNDS = ("graph-replay",)
+BOUNDS = ("graph-replay", "graph-known")
 # ACS switched off issues one stream in program order: no mode that schedules, and nobody's rival.
 NEITHER = ("acs-off",)
 

@@ -18,6 +18,7 @@ struct mode {
     bool first = false;  /* a context of its own for each run, opened before the clock starts */
     bool repeat = false; /* each run is a pass of a repeat */
     bool bodies = false; /* the context knows the program's executors */
+    bool decides = false; /* decisions stay on the device, where the program has a version for that */
 };
 
 /* One issue method for what it fits: no replays of what recurs, which go by cached graphs. */
@@ -59,6 +60,8 @@ const mode modes[] = {
     {"acs-e4", "ACS, 4 threads that run kernels", [](acs_options &o) { o.executors = 4; }, false},
     {"acs-first", "ACS in a context that was opened for this run and has learnt nothing", [](acs_options &) {}, true, true},
     {"acs-repeat", "ACS, and each run is a pass of a repeat (acs_repeat_begin)", [](acs_options &) {}, true, false, true},
+    {"acs-decided", "ACS, and what the program decides by reads stays on the device: sections, loops",
+     [](acs_options &) {}, true, false, false, false, true},
     {"acs-named", "ACS, which replays only what the program names, here nothing (ACS_REPEATS=named)",
      [](acs_options &o) { o.repeats = ACS_REPEATS_NAMED; }},
     {"acs-off", "ACS switched off (ACS_DISABLE=1): one stream, program order", [](acs_options &o) { o.disable = 1; }},
@@ -107,6 +110,33 @@ public:
         memcpy(to, landing_, bytes);
     }
 
+    bool decides() const override { return how_.decides; }
+
+    void begin_if(const uint32_t *word, bool unless) override
+    {
+        (void)(unless ? keep(acs_unless(context_, word), "acs_unless") : keep(acs_if(context_, word), "acs_if"));
+    }
+
+    void end_if() override { (void)keep(acs_end_if(context_), "acs_end_if"); }
+
+    void loop(const uint32_t *stop, uint32_t most, const std::function<void()> &body) override
+    {
+        if (!how_.decides) {
+            runner::loop(stop, most, body);
+            return;
+        }
+        acs_loop_params p = {};
+        p.size = sizeof p;
+        p.stop = stop;
+        p.most = most;
+        p.user = const_cast<std::function<void()> *>(&body);
+        p.body = [](acs_context *, uint32_t, void *user) {
+            (*static_cast<const std::function<void()> *>(user))();
+            return 0;
+        };
+        (void)keep(acs_loop(context_, &p), "acs_loop");
+    }
+
     void flush() override
     {
         if (in_pass_)
@@ -114,8 +144,10 @@ public:
         in_pass_ = false;
     }
 
-    std::string prepare(const trace &, const dag &) override
+    std::string prepare(const trace &t, const dag &) override
     {
+        if (how_.decides && !t.decided)
+            return "the program has no decisions that can stay on the device";
         before_.size = sizeof before_;
         (void)acs_stats(context_, &before_);
         return "";
@@ -192,6 +224,9 @@ private:
         }
         if (kernels && s.replayed != before_.replayed)
             text += ", " + std::to_string(100 * (s.replayed - before_.replayed) / kernels) + " % in replays";
+        if (s.not_run != before_.not_run)
+            text += ", " + std::to_string(100 * (s.not_run - before_.not_run) / (s.queued - before_.queued)) +
+                    " % not run";
         if (s.bundles_refused != before_.bundles_refused)
             text += ", " + std::to_string(s.bundles_refused - before_.bundles_refused) + " bundles refused";
         return text;

@@ -22,7 +22,8 @@ acs_options acs_options_for(const machine &m)
 {
     acs_options o;
     require(acs_options_init(&o, sizeof o) == ACS_OK, acs_error_text("ACS options").c_str());
-    o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
+    if (m.gpu || o.backend != ACS_BACKEND_SIM)
+        o.backend = m.gpu ? ACS_BACKEND_CUDA : ACS_BACKEND_HOST;
     return o;
 }
 

@@ -14,7 +14,10 @@ namespace bench {
 /** "what: why", of this thread's latest error of ACS. */
 std::string acs_error_text(const char *what);
 
-/** The defaults and the environment, for that machine; then a context with them. Both end the program where they fail. */
+/**
+ * The defaults and the environment, for that machine; ACS_BACKEND=sim has the simulator in place of the CPU. Then a
+ * context with them. Both end the program where they fail.
+ */
 acs_options acs_options_for(const machine &m);
 acs_context *acs_open_for(const machine &m, acs_options &options);
 

@@ -6,6 +6,7 @@
 #include "graphs.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "graphs_join.h"
 #include "memory.h"
@@ -293,6 +294,38 @@ void graph_runner::issue(size_t stretch)
     slots_[0]->fetch(read);
 }
 
+std::string known_runner::prepare(const trace &t, const dag &d)
+{
+    trace all = t;
+    const auto is_read = [](const op &o) { return o.kind == OP_READ; };
+
+    answers_ = t.answers;
+    next_ = 0;
+    all.ops.erase(std::remove_if(all.ops.begin(), all.ops.end(), is_read), all.ops.end());
+    if (d.up.size() != t.ops.size()) /* too many: refused */
+        return graph_runner::prepare(t, d);
+    if (all.ops.size() < t.ops.size())
+        return answers_ ? graph_runner::prepare(all, find_dag(all)) : "what the program reads was not recorded";
+    const std::string why = why_not(t, machine_.gpu);
+    return why.empty() ? READS_NOTHING : why;
+}
+
+void known_runner::read(void *to, const void *, size_t bytes)
+{
+    if (answers_ && next_ < answers_->size() && (*answers_)[next_].size() == bytes) {
+        memcpy(to, (*answers_)[next_++].data(), bytes);
+        return;
+    }
+    failure_.note("the program reads other things than in the run that was recorded");
+    memset(to, 0, bytes);
+}
+
+std::string known_runner::finish()
+{
+    next_ = 0;
+    return graph_runner::finish();
+}
+
 void add_graphs(std::vector<runner_kind> &list)
 {
     const auto add = [&list](const char *name, const char *about, graph_mode mode) {
@@ -304,6 +337,8 @@ void add_graphs(std::vector<runner_kind> &list)
     add("graph-update", "a CUDA graph built in each run, by which a kept executable one is updated", GRAPH_UPDATE);
     add("graph-replay", "a CUDA graph instantiated beforehand: the bound for static work (knows every decision)",
         GRAPH_REPLAY);
+    list.push_back({"graph-known", "the same of a run whose reads are answered beforehand: one graph, no read, no wait",
+                    true, false, [](const machine &m) { return std::unique_ptr<runner>(new known_runner(m)); }, BOUND});
 }
 
 } // namespace bench

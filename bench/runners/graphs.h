@@ -59,6 +59,24 @@ private:
     uint64_t updates_ = 0, rebuilds_ = 0;      /* in the last run */
 };
 
+/**
+ * The bound for programs that decide: a replay of the whole run as one graph. Reads get the answers of the run that was
+ * recorded, at once, so all decisions are known; a loop is a fixed number of iterations.
+ */
+class known_runner : public graph_runner {
+public:
+    explicit known_runner(const machine &m) : graph_runner(m, GRAPH_REPLAY) {}
+
+    static constexpr const char *READS_NOTHING = "the program reads nothing: graph-replay is the bound";
+    std::string prepare(const trace &t, const dag &d) override;
+    void read(void *to, const void *from, size_t bytes) override;
+    std::string finish() override;
+
+private:
+    std::shared_ptr<std::deque<std::vector<char>>> answers_; /* of the program's reads, in order */
+    size_t next_ = 0;                                        /* the next one */
+};
+
 } // namespace bench
 
 #endif

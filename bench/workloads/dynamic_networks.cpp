@@ -59,7 +59,7 @@ private:
         return static_cast<uint32_t>(2 + layer * (CANDIDATES + 1) + candidate);
     }
 
-    std::vector<char> policy(layers &l, const tensor &x) const
+    choices policy(layers &l, const tensor &x) const
     {
         tensor t = l.conv(x, {cut(16, divide_), 3, 2, RELU});
         t = l.conv(t, {cut(32, divide_), 3, 2, RELU});
@@ -84,19 +84,21 @@ private:
 
         l.at(image, 0);
         const tensor input = l.image(pixels_, pixels_);
-        const std::vector<char> chosen = policy(l, input);
+        const choices chosen = policy(l, input);
         l.at(image, 1);
         tensor x = l.conv(input, {cut(32, divide_), 3, 1, RELU});
         for (int layer = 0; layer < INSTANAS_LAYERS; layer++) {
             std::vector<term> results;
             for (int c = 0; c < CANDIDATES; c++) {
-                if (!chosen[static_cast<size_t>(layer * CANDIDATES + c)])
+                const choice &taken = chosen.each[static_cast<size_t>(layer * CANDIDATES + c)];
+                if (!l.open(taken))
                     continue;
                 l.at(image, part(layer, c));
-                results.push_back({block(l, x, c, cut(width[layer], divide_), strides[layer]), false, {}});
+                results.push_back({block(l, x, c, cut(width[layer], divide_), strides[layer]), false, {}, taken});
+                l.close(taken);
             }
             l.at(image, part(layer, CANDIDATES));
-            x = results.size() > 1 ? l.sum(results) : results[0].x;
+            x = l.join(results, nullptr);
         }
         l.at(image, part(INSTANAS_LAYERS, 0));
         const tensor pooled = l.mean(l.conv(x, {cut(1280, divide_), 1, 1, RELU}));
@@ -143,7 +145,7 @@ public:
                 const tensor x = gather(l, open, s);
                 one_cell(l, cell, x, s, s + 1 == scales && after > scales, after, next);
             }
-            keep_fed(open, next, scales);
+            next.keep(open, scales);
             open = next;
         }
         head(l, open);
@@ -151,60 +153,66 @@ public:
 
     std::string wrong(const verdict &o) const override
     {
-        return o.rounds.size() == 61 ? std::string() : "dynamic routing takes 61 decisions of the host";
+        return o.rounds.size() == 61 ? std::string() : "dynamic routing takes 61 decisions";
     }
 
 private:
-    /* What flows into each scale of a layer, and what it adds up to. */
+    /* What may flow into each scale of a layer, and what it adds up to. */
     struct flows {
         std::vector<term> into[SCALES];
+        tensor spare[SCALES]; /* what a scale had before; it keeps that where no open path feeds it */
+        bool has_spare[SCALES] = {};
         tensor total[SCALES];
+
+        void keep(const flows &had, int scales)
+        {
+            std::copy(had.total, had.total + scales, spare);
+            std::fill(has_spare, has_spare + scales, true);
+        }
     };
 
     /* Parts of the network: 0 stem and head, then four per cell, so that what is left out shifts no keys. */
     enum { GATHER, CELL, UP, DOWN, CELL_PARTS };
     static uint32_t part(uint32_t cell, uint32_t which) { return 1 + cell * CELL_PARTS + which; }
 
-    /* One input that has no factor is taken as it is. */
     static tensor gather(layers &l, flows &f, int s)
     {
-        f.total[s] = f.into[s].size() == 1 && !f.into[s][0].weighted ? f.into[s][0].x : l.sum(f.into[s]);
+        f.total[s] = l.join(f.into[s], f.has_spare[s] ? &f.spare[s] : nullptr);
         return f.total[s];
     }
 
-    /* A scale that no open path feeds keeps what it had. */
-    static void keep_fed(const flows &had, flows &next, int scales)
-    {
-        for (int s = 0; s < scales; s++)
-            if (next.into[s].empty())
-                next.into[s].push_back({had.total[s], false, {}});
-    }
-
-    /* Gates for up, keep and down; the host drops the cell, or its paths. Where a scale begins, its way in is open. */
+    /* The gates drop the cell, or its paths up, straight on and down. Where a scale begins, its way in is open. */
     void one_cell(layers &l, uint32_t cell, const tensor &x, int s, bool begins, int after, flows &next) const
     {
         l.at(0, part(cell, CELL));
         const tensor gates = l.linear(l.mean(x), 3, TANH, true);
-        const std::vector<char> open = l.decide(gates, 0);
-        const bool up = open[0] && s > 0, down = begins || (open[2] && s + 1 < after);
+        const bool has_up = s > 0, has_down = s + 1 < after;
+        const choices open = l.decide(gates, 0, (has_up ? 1u : 0u) | 2u | (has_down ? 4u : 0u));
+        const choice runs = begins ? choice() : open.any;
+        tensor y = x;
 
-        if (!up && !open[1] && !down) {
-            next.into[s].push_back({x, false, {}});
-            return;
+        if (l.open(runs)) {
+            y = l.conv(l.depthwise(x, 3, 1, LINEAR), {x.c, 1, 1, RELU});
+            y = l.conv(l.depthwise(y, 3, 1, LINEAR), {x.c, 1, 1, RELU});
+            l.close(runs);
         }
-        tensor y = l.conv(l.depthwise(x, 3, 1, LINEAR), {x.c, 1, 1, RELU});
-        y = l.conv(l.depthwise(y, 3, 1, LINEAR), {x.c, 1, 1, RELU});
-        if (up) {
+        next.into[s].push_back({x, false, {}, !runs});
+        if (has_up && l.open(open.each[0])) {
             l.at(0, part(cell, UP));
             const tensor half = l.conv(y, {x.c / 2, 1, 1, LINEAR});
-            next.into[s - 1].push_back({l.enlarge(half, rows(s - 1), columns(s - 1), 2), true, channels(gates, 0, 1)});
+            const tensor raised = l.enlarge(half, rows(s - 1), columns(s - 1), 2);
+            next.into[s - 1].push_back({raised, true, channels(gates, 0, 1), open.each[0]});
+            l.close(open.each[0]);
         }
-        if (open[1])
-            next.into[s].push_back({y, true, channels(gates, 1, 1)});
-        if (down) {
+        next.into[s].push_back({y, true, channels(gates, 1, 1), open.each[1]});
+        const choice down = begins ? choice() : open.each[2];
+        if ((begins || has_down) && l.open(down)) {
             l.at(0, part(cell, DOWN));
             const tensor twice = l.conv(y, {2 * x.c, 1, 2, LINEAR});
-            next.into[s + 1].push_back({twice, open[2] != 0, channels(gates, 2, 1)});
+            next.into[s + 1].push_back({twice, true, channels(gates, 2, 1), open.each[2]});
+            if (begins)
+                next.into[s + 1].push_back({twice, false, {}, !open.each[2]});
+            l.close(down);
         }
     }
 
@@ -310,13 +318,13 @@ void add_dynamic_networks(std::vector<workload> &list)
                      {"image", "pixels each way", 8, 32, 32},
                      {"divide", "channels are divided by this", 8, 1, 1},
                      {"seed", "of the weights", 1, 1, 1}},
-                    nullptr, make<instanas>, true});
+                    nullptr, make<instanas>, true, true});
     list.push_back({"dynroute", "dynamic routing: gates open and close paths on a grid of 16 layers and 4 scales",
                     "ACS",
                     {{"height", "pixels of the image; it is twice as wide", 32, 128, 1024},
                      {"divide", "channels are divided by this", 8, 1, 1},
                      {"seed", "of the weights", 1, 1, 1}},
-                    nullptr, make<dynroute>, true});
+                    nullptr, make<dynroute>, true, true});
     list.push_back({"condconv", "CondConv: weights of 8 blocks mixed from four experts' as it runs", "ACS",
                     {{"image", "pixels each way", 16, 128, 224},
                      {"divide", "channels are divided by this", 8, 1, 1},

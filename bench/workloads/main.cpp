@@ -97,7 +97,9 @@ sizes sizes_of(const workload &w, const settings &s)
 
 void list(const workload &w)
 {
-    printf("%-12s %-10s %s%s\n", w.name, w.source, w.about, w.decides ? " (the host decides on the way)" : "");
+    const char *const who = w.on_device ? " (the host decides on the way, or the device: acs-decided)"
+                                        : (w.decides ? " (the host decides on the way)" : "");
+    printf("%-12s %-10s %s%s\n", w.name, w.source, w.about, who);
     for (const parameter &p : w.parameters)
         printf("    %-10s tiny %llu, normal %llu, paper %llu: %s\n", p.name, static_cast<unsigned long long>(p.tiny),
                static_cast<unsigned long long>(p.normal), static_cast<unsigned long long>(p.paper), p.about);
@@ -135,12 +137,15 @@ bool as_expected(const shape &e, const shape &found)
            (!e.width || e.width == found.width) && (!e.depth || e.depth == found.depth);
 }
 
-bool lose_edges(program &p, uint64_t most)
+bool lose_edges(program &p, uint64_t most, bool decides)
 {
-    const lost_edges lost = lose_each_edge(p, most);
+    const lost_edges lost = lose_each_edge(p, most, decides);
     printf("             %llu of %llu dependencies lost in turn: %llu caught by the oracle, %llu by the bits\n",
            static_cast<unsigned long long>(lost.played), static_cast<unsigned long long>(lost.edges),
            static_cast<unsigned long long>(lost.by_oracle), static_cast<unsigned long long>(lost.by_bits));
+    if (lost.spared > 0)
+        printf("             %llu of them not needed, since what was not chosen is not looked at\n",
+               static_cast<unsigned long long>(lost.spared));
     for (const std::string &edge : lost.missed)
         printf("             NOT CAUGHT: %s\n", edge.c_str());
     return lost.missed.empty();
@@ -181,6 +186,23 @@ bool measure_one(const workload &w, const settings &s, program &p, const trace &
     return std::all_of(done.begin(), done.end(), [](const outcome &o) { return o.wrong.empty(); });
 }
 
+/* The same of the version that leaves its decisions to the device, whose result must be the other's, bit for bit. */
+bool examine_decided(const settings &s, program &p)
+{
+    p.reset();
+    (void)record(p);
+    const std::vector<char> right = p.result();
+    p.reset();
+    const trace t = record(p, true);
+    std::string wrong = p.check();
+    if (wrong.empty() && p.result() != right)
+        wrong = "the result is not that of the host's decisions, bit for bit";
+    printf("             decided on the device %s   %s\n", text_of(shape_of(t, find_dag(t))).c_str(),
+           wrong.empty() ? "right" : ("WRONG: " + wrong).c_str());
+    fflush(stdout);
+    return (s.lose == 0 || lose_edges(p, s.lose, true)) && wrong.empty();
+}
+
 /* Shape, oracle, lost edges and times of one workload. @return whether all is right. */
 bool examine(const workload &w, const settings &s, std::vector<contestant> &runners, result_file &file)
 {
@@ -200,9 +222,11 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
         printf("             EXPECTED %s\n", text_of(expected).c_str());
     fflush(stdout);
     if (s.lose > 0)
-        ok = lose_edges(*p, s.lose) && ok;
+        ok = lose_edges(*p, s.lose, false) && ok;
     if (!runners.empty())
         ok = measure_one(w, s, *p, t, d, found, runners, file) && ok;
+    if (w.on_device)
+        ok = examine_decided(s, *p) && ok;
     return ok;
 }
 

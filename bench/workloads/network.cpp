@@ -1,6 +1,7 @@
 /*
  * Owns networks as programs: buffers by key, footprints, grids. The harness runs them; models call the layers. The
- * constructor makes a dry run in which every choice is taken, to make every buffer: run() makes none.
+ * constructor makes a dry run in which the device decides, so that all is launched, to make every buffer: run() makes
+ * none.
  */
 #include "network.h"
 
@@ -22,13 +23,16 @@ public:
     network(memory &m, std::unique_ptr<const model> what);
     void run(sink &s) override;
     std::string check() override;
+    bool decided() const override { return !dry_.rounds.empty(); }
+    bool spares(const op &from, const op &to) const override;
 
 private:
     struct storage {
         float *tensor = nullptr, *weights = nullptr, *fold = nullptr;
+        uint32_t *words = nullptr; /* what is decided by the tensor */
         size_t count = 0;
     };
-    enum { SEGMENTS = 2 * MAX_INPUTS + 1 };
+    enum { SEGMENTS = 3 * MAX_INPUTS + 2 };
     struct footprint {
         acs_segment segment[SEGMENTS];
         size_t count = 0;
@@ -46,6 +50,9 @@ private:
     void take_enlarge(const tensor &x, const tensor &y, int times) override;
     void take_softmax(const tensor &x, const tensor &y) override;
     std::vector<double> fetch(const tensor &x) override;
+    const uint32_t *take_decision(const decision_layer &l) override;
+    void begin_section(const uint32_t *word, bool unless) override;
+    void end_section() override;
 
     storage &at_key(uint32_t key);
     float *place(const tensor &t) { return at_key(t.key).tensor + t.first; }
@@ -58,11 +65,20 @@ private:
     template <class A> void issue_flat(const acs_dual_kernel &k, A &args, const footprint &f, double work_us);
     void take_depthwise(const conv_layer &l, const float *w, footprint &f);
     void take_dense(const conv_layer &l, const float *w, footprint &f);
+    void take_chosen(const sum_args &a, const sum_layer &l, footprint &f);
+    void learn_decisions();
     std::string compare(const tensor &t, const std::vector<double> &want) const;
 
     std::unique_ptr<const model> model_;
     std::vector<storage> storage_;
     sink *sink_ = nullptr; /* NULL during the dry run */
+    bool device_decides_ = true;
+    struct decision {
+        const uint32_t *words;
+        size_t count;
+    };
+    std::vector<decision> asked_; /* of the device in the last run */
+    verdict dry_;                 /* of the dry run */
     float seen_[READ_BYTES / sizeof(float)];
     std::unique_ptr<reference> right_; /* made by the first check: it depends on sizes alone */
 };
@@ -71,7 +87,8 @@ network::network(memory &m, std::unique_ptr<const model> what) : program(m), mod
 {
     restart();
     model_->forward(*this);
-    for (const tensor &t : summary().outputs)
+    dry_ = summary();
+    for (const tensor &t : dry_.outputs)
         mark_result(at_key(t.key).tensor);
 }
 
@@ -79,6 +96,8 @@ void network::run(sink &s)
 {
     begin();
     sink_ = &s;
+    device_decides_ = s.decides();
+    asked_.clear();
     restart();
     model_->forward(*this);
 }
@@ -249,7 +268,26 @@ void network::take(const sum_layer &l)
         a.factor[k] = l.terms[k].weighted ? reads(f, l.terms[k].factor) : (l.draws ? drawn_factors + k : nullptr);
     }
     a.y = writes(f, l.y);
-    issue_flat(kernel_net_sum, a, f, 0.5 + 0.2 * a.inputs);
+    if (l.spare || std::any_of(l.terms.begin(), l.terms.end(), [](const term &t) { return t.chosen.word != nullptr; }))
+        take_chosen(a, l, f);
+    else
+        issue_flat(kernel_net_sum, a, f, 0.5 + 0.2 * a.inputs);
+}
+
+void network::take_chosen(const sum_args &a, const sum_layer &l, footprint &f)
+{
+    chosen_sum_args c = {};
+    c.count = a.count;
+    c.sum = a;
+    c.spare = l.spare ? reads(f, *l.spare) : nullptr;
+    for (size_t k = 0; k < l.terms.size(); k++) {
+        const choice &chosen = l.terms[k].chosen;
+        c.word[k] = chosen.word;
+        c.unless |= (chosen.unless ? 1u : 0u) << k;
+        if (chosen.word)
+            f.add(in(chosen.word, 1));
+    }
+    issue_flat(kernel_net_chosen_sum, c, f, 0.5 + 0.2 * a.inputs);
 }
 
 void network::take(const rows_layer &l)
@@ -320,16 +358,79 @@ void network::take_softmax(const tensor &x, const tensor &y)
     issue(kernel_net_softmax, 1, SOFTMAX_BLOCK, a, f, 3);
 }
 
-/* The dry run chooses all that there is. */
 std::vector<double> network::fetch(const tensor &x)
 {
     const size_t count = static_cast<size_t>(x.size());
 
     require(count * sizeof(float) <= sizeof seen_, "a network's decision looks at too much at once");
-    if (!sink_)
-        return std::vector<double>(count, 1.0);
     sink_->read(seen_, place(x), count * sizeof(float));
     return std::vector<double>(seen_, seen_ + count);
+}
+
+const uint32_t *network::take_decision(const decision_layer &l)
+{
+    footprint f;
+    decide_args a = {};
+
+    if (!device_decides_)
+        return nullptr;
+    a.count = static_cast<unsigned>(l.x.size());
+    a.step = l.group ? static_cast<unsigned>(l.group) : a.count;
+    a.fallback = l.group != 0;
+    a.any = l.any;
+    storage &s = at_key(l.x.key);
+    if (!s.words)
+        s.words = scratch<uint32_t>(a.count + 1);
+    a.x = reads(f, l.x);
+    a.word = s.words;
+    f.add(out(a.word, a.count + 1));
+    const uint32_t groups = a.count / a.step;
+    issue(kernel_net_decide, (groups + DECIDE_BLOCK - 1) / DECIDE_BLOCK, DECIDE_BLOCK, a, f, 0.5);
+    asked_.push_back({a.word, a.count});
+    return a.word;
+}
+
+void network::begin_section(const uint32_t *word, bool unless)
+{
+    if (sink_)
+        sink_->begin_if(word, unless);
+}
+
+void network::end_section()
+{
+    if (sink_)
+        sink_->end_if();
+}
+
+/* A sum does without inputs that are not chosen, and without the spare if any is. */
+bool network::spares(const op &from, const op &to) const
+{
+    if (to.kernel != &kernel_net_chosen_sum)
+        return false;
+    const chosen_sum_args &a = *static_cast<const chosen_sum_args *>(to.args);
+    const auto written = [&](const float *x) {
+        return std::any_of(from.segments, from.segments + from.segment_count, [&](const acs_segment &s) {
+            return s.access != ACS_READ && s.base == reinterpret_cast<uintptr_t>(x);
+        });
+    };
+    bool any = false, needs = false;
+    for (int k = 0; k < a.sum.inputs; k++) {
+        const bool chosen = !a.word[k] || (get(a.word[k], 1)[0] != 0) != (a.unless >> k & 1);
+        any = any || chosen;
+        needs = needs || (chosen && written(a.sum.x[k]));
+    }
+    return !needs && (any || !written(a.spare));
+}
+
+/* The host gets to know what the device decided. */
+void network::learn_decisions()
+{
+    std::vector<char> chosen;
+    for (const decision &d : asked_)
+        for (uint32_t word : get(d.words, d.count))
+            chosen.push_back(static_cast<char>(std::min(word, 2u)));
+    if (device_decides_)
+        set_decisions(chosen);
 }
 
 /* Rounding is compared with the tensor's largest element: small ones are differences of large ones. */
@@ -350,13 +451,14 @@ std::string network::check()
         right_ = std::make_unique<reference>(model_->seed);
         right_->run(*model_);
     }
+    learn_decisions();
     const verdict &mine = summary(), &right = right_->summary();
 
     if (right_->margin() < LEAST_MARGIN)
         return "a decision of the oracle is closer to the other choice than rounding: take another seed";
     if (mine.decisions != right.decisions || mine.rounds != right.rounds)
-        return "the host's decisions differ from the oracle's";
-    const std::string shape = model_->wrong(mine);
+        return "the decisions differ from the oracle's";
+    const std::string shape = device_decides_ ? std::string() : model_->wrong(mine);
     if (!shape.empty())
         return shape;
     for (const tensor &t : right.outputs) {

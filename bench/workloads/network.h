@@ -47,11 +47,29 @@ struct pool_layer {
     int stride;
     bool largest;
 };
-/** One input of a sum: times `factor`, a tensor of one element, if it has one. */
+/** A choice of the network. The host knows it, or the device does, which has it as a word. */
+struct choice {
+    bool yes = true;                /* the host's; where the device chooses true, since its ops have to be launched */
+    const uint32_t *word = nullptr; /* where the device says it; NULL: the host chose */
+    bool unless = false;            /* the word says no */
+    choice operator!() const { return word ? choice{true, word, !unless} : choice{!yes, nullptr, false}; }
+};
+/** What a network chose by a tensor. */
+struct choices {
+    std::vector<choice> each; /* by element */
+    choice any;               /* of those that the layer was asked about */
+};
+struct decision_layer {
+    tensor x;
+    int group;    /* of each so many elements, the largest is chosen if none is above 0; 0: no such rule */
+    unsigned any; /* bit k: element k counts for choices::any */
+};
+/** One input of a sum: times `factor`, a tensor of one element, if it has one. It counts if it is chosen. */
 struct term {
     tensor x;
     bool weighted;
     tensor factor;
+    choice chosen = {};
 };
 struct sum_layer {
     std::vector<term> terms;
@@ -60,6 +78,7 @@ struct sum_layer {
     float scale;
     activation act;
     tensor y;
+    const tensor *spare = nullptr; /* the result if no term is chosen, on the device; NULL: one is */
 };
 struct rows_layer {
     tensor x, y;
@@ -81,8 +100,8 @@ struct conv_form {
 
 /** What was decided in a run, and what it ends in. */
 struct verdict {
-    std::vector<char> decisions;  /* one per bit that the host chose */
-    std::vector<uint32_t> rounds; /* how many bits each look of the host decided */
+    std::vector<char> decisions;  /* one per bit that was chosen */
+    std::vector<uint32_t> rounds; /* how many bits each look at a tensor decided */
     std::vector<tensor> outputs;
     uint32_t layers = 0;          /* kernels launched */
 };
@@ -104,6 +123,11 @@ public:
     tensor depthwise(const tensor &x, int kernel, int stride, activation act, const tensor *weights = nullptr);
     tensor pool(const tensor &x, int stride, bool largest);
     tensor sum(const std::vector<term> &terms, activation act = LINEAR, float scale = 1, const tensor *into = nullptr);
+    /**
+     * The sum of the terms that are chosen; `spare` if none is (NULL: one always is). Where the host knows that it is a
+     * single one without a factor, that is taken as it is.
+     */
+    tensor join(const std::vector<term> &terms, const tensor *spare);
     /** A sum whose factors are weights of the network. */
     tensor weighted_sum(const std::vector<tensor> &inputs, activation act);
     tensor scale(const tensor &x, const tensor &factors);
@@ -116,10 +140,13 @@ public:
     /** `count` weights, mixed from those of `experts` networks; bound as for a layer of `fan_in` inputs. */
     tensor mix(const tensor &routing, int count, int experts, int fan_in);
     /**
-     * The host looks at x and chooses: element k is chosen if it is above 0. Of each `group` elements, the largest is
-     * chosen if none is above 0; 0: no such rule.
+     * The host looks at x and chooses, or the device does: element k is chosen if it is above 0. Of each `group`
+     * elements, the largest is chosen if none is above 0; 0: no such rule. Bit k of `any`: choices::any asks for it.
      */
-    std::vector<char> decide(const tensor &x, int group);
+    choices decide(const tensor &x, int group, unsigned any = 0);
+    /** Layers up to close() run only if this was chosen. @return false: do not call them, nor close(). */
+    bool open(const choice &c);
+    void close(const choice &c);
     /** x is a result: compared with the oracle's. */
     void output(const tensor &x) { verdict_.outputs.push_back(x); }
 
@@ -140,10 +167,28 @@ protected:
     virtual void take_enlarge(const tensor &x, const tensor &y, int times) = 0;
     virtual void take_softmax(const tensor &x, const tensor &y) = 0;
     virtual std::vector<double> fetch(const tensor &x) = 0;
+    /**
+     * Leaves a decision to the device. @return the words that it writes, one for each element of x and one for `any`;
+     * NULL: the host decides.
+     */
+    virtual const uint32_t *take_decision(const decision_layer &l)
+    {
+        (void)l;
+        return nullptr;
+    }
+    virtual void begin_section(const uint32_t *word, bool unless)
+    {
+        (void)word;
+        (void)unless;
+    }
+    virtual void end_section() {}
+    /* What the device decided in the whole run, once that is known. */
+    void set_decisions(const std::vector<char> &chosen) { verdict_.decisions = chosen; }
 
 private:
     tensor target(int c, int h, int w, const tensor *into);
     drawn draw(int count, int fan_in, activation act) const;
+    choices decide_here(const decision_layer &l);
     void find_margin(const std::vector<double> &seen, size_t first, size_t count, bool fallback);
 
     uint32_t next_ = 0, step_ = 0; /* the step that the next layer takes; that of the layer in hand */

@@ -201,17 +201,74 @@ ACS_DUAL void net_pool_thread(const pool_args &a, unsigned i)
 
 ACS_DUAL_KERNEL(net_pool, pool_args, FLAT_BLOCK)
 
+/* Element e of input k. */
+ACS_DUAL float sum_input(const sum_args &a, int k, unsigned e)
+{
+    return a.factor[k] ? *a.factor[k] * a.x[k][e] : a.x[k][e];
+}
+
 ACS_DUAL void net_sum_thread(const sum_args &a, unsigned i)
 {
     for (unsigned e = i; e < a.count; e += a.threads) {
         float sum = 0;
         for (int k = 0; k < a.inputs; k++)
-            sum += a.factor[k] ? *a.factor[k] * a.x[k][e] : a.x[k][e];
+            sum += sum_input(a, k, e);
         a.y[e] = activate(a.act, a.scale * sum);
     }
 }
 
 ACS_DUAL_KERNEL(net_sum, sum_args, FLAT_BLOCK)
+
+/* Bit k: input k counts. */
+ACS_DUAL unsigned chosen_inputs(const chosen_sum_args &a)
+{
+    unsigned chosen = 0;
+    for (int k = 0; k < a.sum.inputs; k++)
+        if (!a.word[k] || (*a.word[k] != 0) != (a.unless >> k & 1))
+            chosen |= 1u << k;
+    return chosen;
+}
+
+ACS_DUAL void net_chosen_sum_thread(const chosen_sum_args &a, unsigned i)
+{
+    const unsigned chosen = chosen_inputs(a);
+
+    for (unsigned e = i; e < a.count; e += a.threads) {
+        float sum = 0;
+        for (int k = 0; k < a.sum.inputs; k++)
+            if (chosen >> k & 1)
+                sum += sum_input(a.sum, k, e);
+        a.sum.y[e] = chosen || !a.spare ? activate(a.sum.act, a.sum.scale * sum) : a.spare[e];
+    }
+}
+
+ACS_DUAL_KERNEL(net_chosen_sum, chosen_sum_args, FLAT_BLOCK)
+
+/*
+ * A number that was not written yet is a NaN. Its word is neither 0 nor 1, so that too early a decision shows. Thread i
+ * decides about `step` elements. With a step of all, its one thread knows whether any is chosen.
+ */
+ACS_DUAL void net_decide_thread(const decide_args &a, unsigned i)
+{
+    const unsigned first = i * a.step;
+    unsigned largest = first, chosen = 0, any = 0;
+
+    if (first >= a.count)
+        return;
+    for (unsigned k = first; k < first + a.step; k++) {
+        const unsigned yes = !(a.x[k] <= 0);
+        a.word[k] = a.x[k] > 0 ? 1 : 2 * yes;
+        chosen |= yes;
+        any |= k < 32 && yes && (a.any >> k & 1);
+        largest = a.x[k] > a.x[largest] ? k : largest;
+    }
+    if (a.fallback && !chosen)
+        a.word[largest] = 1;
+    if (a.step == a.count)
+        a.word[a.count] = any;
+}
+
+ACS_DUAL_KERNEL(net_decide, decide_args, DECIDE_BLOCK)
 
 ACS_DUAL void net_scale_thread(const scale_args &a, unsigned i)
 {

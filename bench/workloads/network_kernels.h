@@ -20,6 +20,7 @@ enum {
     ROWS_BLOCK = 256,
     ROWS_JOINED = 16,   /* threads of a row whose sums one thread joins */
     SOFTMAX_BLOCK = 128,
+    DECIDE_BLOCK = 32,
     MAX_INPUTS = 16     /* of a sum */
 };
 
@@ -55,6 +56,28 @@ struct sum_args {
     float scale;
     const float *x[MAX_INPUTS], *factor[MAX_INPUTS];
     float *y;
+};
+
+/**
+ * The same over the chosen inputs. Input k is chosen if its word is NULL, or not zero. If bit k of `unless` is set, zero
+ * chooses it. The spare is the result if no input is chosen.
+ */
+struct chosen_sum_args {
+    unsigned threads, count; /* count: elements of y */
+    unsigned unless;
+    sum_args sum;
+    const uint32_t *word[MAX_INPUTS];
+    const float *spare; /* or NULL */
+};
+
+/**
+ * word[k]: whether x[k] is above 0. Of each `step` elements the largest is chosen if none is, with `fallback`. Behind
+ * them a word that says whether one of the elements in `any` is chosen.
+ */
+struct decide_args {
+    unsigned threads, count, step, fallback, any;
+    const float *x;
+    uint32_t *word;
 };
 
 /** y[c, pixel] = x[c, pixel] * factor[c] */
@@ -99,7 +122,7 @@ struct softmax_args {
 };
 
 extern const acs_dual_kernel kernel_net_conv, kernel_net_depthwise, kernel_net_pool, kernel_net_sum, kernel_net_scale,
-    kernel_net_enlarge, kernel_net_mix, kernel_net_rows, kernel_net_softmax;
+    kernel_net_enlarge, kernel_net_chosen_sum, kernel_net_decide, kernel_net_mix, kernel_net_rows, kernel_net_softmax;
 
 } // namespace bench
 

@@ -119,6 +119,31 @@ tensor layers::sum(const std::vector<term> &terms, activation act, float scale, 
     return l.y;
 }
 
+tensor layers::join(const std::vector<term> &terms, const tensor *spare)
+{
+    std::vector<term> chosen;
+    bool known = true;
+
+    for (const term &t : terms)
+        if (t.chosen.yes) {
+            chosen.push_back(t);
+            known = known && !t.chosen.word;
+        }
+    if (chosen.empty() && spare)
+        return *spare;
+    if (known && chosen.size() == 1 && !chosen[0].weighted)
+        return chosen[0].x;
+    if (known)
+        return sum(chosen);
+    require(chosen.size() < MAX_INPUTS, "a sum of a network has too many inputs");
+    const tensor &x = chosen[0].x;
+    sum_layer l = {chosen, false, {}, 1, LINEAR, target(x.c, x.h, x.w, nullptr), spare};
+    for (const term &t : chosen)
+        require(t.x.size() == l.y.size(), "the inputs of a sum differ in shape");
+    take(l);
+    return l.y;
+}
+
 tensor layers::weighted_sum(const std::vector<tensor> &inputs, activation act)
 {
     std::vector<term> terms;
@@ -177,25 +202,59 @@ tensor layers::mix(const tensor &routing, int count, int experts, int fan_in)
     return y;
 }
 
-std::vector<char> layers::decide(const tensor &x, int group)
+choices layers::decide(const tensor &x, int group, unsigned any)
 {
-    const std::vector<double> seen = fetch(x);
-    const size_t step = group ? static_cast<size_t>(group) : seen.size();
+    const decision_layer l = {x, group, any};
+    const size_t count = static_cast<size_t>(x.size());
+    choices made;
+
+    verdict_.rounds.push_back(static_cast<uint32_t>(count));
+    output(x);
+    const uint32_t *const words = take_decision(l);
+    if (!words)
+        return decide_here(l);
+    for (size_t k = 0; k < count; k++)
+        made.each.push_back({true, words + k, false});
+    made.any = {true, words + count, false};
+    return made;
+}
+
+bool layers::open(const choice &c)
+{
+    if (c.word)
+        begin_section(c.word, c.unless);
+    return c.yes;
+}
+
+void layers::close(const choice &c)
+{
+    if (c.word)
+        end_section();
+}
+
+choices layers::decide_here(const decision_layer &l)
+{
+    const std::vector<double> seen = fetch(l.x);
+    const size_t step = l.group ? static_cast<size_t>(l.group) : seen.size();
     std::vector<char> chosen(seen.size());
+    choices made;
 
     for (size_t first = 0; first < seen.size(); first += step) {
         bool any = false;
         for (size_t k = first; k < first + step; k++)
             any |= chosen[k] = seen[k] > 0;
-        const bool fallback = group && !any;
+        const bool fallback = l.group && !any;
         if (fallback)
             chosen[static_cast<size_t>(std::max_element(&seen[first], &seen[first] + step) - seen.data())] = true;
         find_margin(seen, first, step, fallback);
     }
     verdict_.decisions.insert(verdict_.decisions.end(), chosen.begin(), chosen.end());
-    verdict_.rounds.push_back(static_cast<uint32_t>(chosen.size()));
-    output(x);
-    return chosen;
+    made.any.yes = false;
+    for (size_t k = 0; k < chosen.size(); k++) {
+        made.each.push_back({chosen[k] != 0, nullptr, false});
+        made.any.yes = made.any.yes || (k < 32 && chosen[k] && (l.any >> k & 1));
+    }
+    return made;
 }
 
 void layers::find_margin(const std::vector<double> &seen, size_t first, size_t count, bool fallback)

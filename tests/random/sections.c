@@ -42,11 +42,12 @@ static void write_word(program *p, dice *d, step *s, int words)
 /* Begin or end sections before the step, as the dice say. */
 static section_place move_on(program *p, dice *d, section_place at, int words)
 {
-    if (at.index >= 0 && dice_percent(d, 20))
+    const bool lasting = mix_hash(p->config.seed + 0x10e6) % 4 == 0; /* longer than one decision has targets */
+    if (at.index >= 0 && dice_percent(d, lasting ? 2 : 20))
         at = p->sections[at.index].around;
-    else if (at.index >= 0 && !at.other && dice_percent(d, 15))
+    else if (at.index >= 0 && !at.other && dice_percent(d, lasting ? 2 : 15))
         at.other = true;
-    else if (depth_of(p, at) < SECTION_DEPTH && dice_percent(d, at.index < 0 ? 20 : 10))
+    else if (depth_of(p, at) < SECTION_DEPTH && dice_percent(d, at.index < 0 ? 20 : lasting ? 1 : 10))
         at = section_add(p, d, at, words);
     return at;
 }
