@@ -30,9 +30,8 @@ void acs_cuda_links_add(acs_cuda_links *links, uint32_t i, const acs_record *op,
 {
     if (op->flags & ACS_RECORD_DECIDED) {
         const uint16_t by = links->obeys[i] = find(links, op->cell);
-        if (by && links->count[by - 1] == ACS_DECISION_TARGETS) /* DEC-2 */
-            links->obeys[i] = 0;
-        if (links->obeys[i]) {
+        ACS_ASSERT(!by || links->count[by - 1] < ACS_DECISION_TARGETS); /* DEC-2 */
+        if (by) {
             acs_cuda_link_targets *to = &links->targets[by - 1];
             links->grids[by - 1] |= (uint32_t)((op->flags & ACS_RECORD_GRID_DECIDED) != 0) << links->count[by - 1];
             to->op[links->count[by - 1]++] = (uint16_t)i;
