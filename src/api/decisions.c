@@ -37,6 +37,8 @@ typedef struct branch {
 static _Thread_local struct {
     branch list[SECTIONS_MOST];
     uint32_t count;
+    uint32_t beyond;             /* sections that are too deep for the list, open in the context below */
+    const acs_context *too_deep;
 } tl_branches;
 
 static const void *capture_of(acs_context *context)
@@ -144,6 +146,16 @@ bool acs_decisions_in_branch(const acs_context *context)
     return innermost(context) != NULL;
 }
 
+static bool is_too_deep(const acs_context *context)
+{
+    return tl_branches.beyond && tl_branches.too_deep == context;
+}
+
+static acs_status fail_depth(const char *what)
+{
+    return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "%s: sections are nested more than %d deep", what, SECTIONS_MOST);
+}
+
 static uint64_t near_of(const acs_uses *uses)
 {
     const acs_segment *s = uses->segments;
@@ -192,6 +204,8 @@ static acs_status decide_outer(const branch *s, acs_decisions *all, uint64_t nea
  */
 static acs_status decide_branch(branch *s, acs_decisions *all, uint64_t near)
 {
+    if (is_too_deep(s->context))
+        return fail_depth(acs_label_name((acs_label){s->site, NULL}));
     if (s->refused != ACS_OK)
         return ACS_FAIL(s->refused, 0, "'%s': the section was refused", acs_label_name((acs_label){s->site, NULL}));
     if (s->first && (s->capture != capture_of(s->context) || s->group != group_of(s->context)))
@@ -245,12 +259,23 @@ bool acs_decisions_obey(acs_draft *draft, const acs_uses *uses)
     return false;
 }
 
+/* Forget sections of contexts that were closed. Structs of contexts are used again, and never freed. */
+static void drop_closed(void)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < tl_branches.count; i++) {
+        const branch *s = &tl_branches.list[i];
+        if (atomic_load_explicit(&s->context->open, memory_order_acquire) && is_mine(s, s->context))
+            tl_branches.list[kept++] = *s;
+    }
+    tl_branches.count = kept;
+    tl_branches.beyond = kept == SECTIONS_MOST ? tl_branches.beyond : 0;
+}
+
 /* A new section of the thread. NULL: too deep. */
 static branch *open_branch(acs_context *context, const uint32_t *word, const acs_site *site, acs_decision_kind kind)
 {
-    while (tl_branches.count > 0 && tl_branches.list[tl_branches.count - 1].context == context &&
-           !is_mine(&tl_branches.list[tl_branches.count - 1], context))
-        tl_branches.count--; /* of an earlier context in this struct, which was closed */
+    drop_closed();
     if (tl_branches.count == SECTIONS_MOST)
         return NULL;
     branch *s = &tl_branches.list[tl_branches.count++];
@@ -281,7 +306,9 @@ static acs_status begin_branch(acs_context *context, const uint32_t *word, const
     ACS_TRY(acs_cells_open(context, &all));
     branch *s = open_branch(context, word, site ? site : &unnamed, kind);
     if (!s) {
-        ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "%s: sections are nested more than %d deep", function, SECTIONS_MOST);
+        tl_branches.beyond++;
+        tl_branches.too_deep = context;
+        (void)fail_depth(function);
         return acs_failures_refuse(context, site);
     }
     if (word && (uintptr_t)word % sizeof *word == 0)
@@ -307,6 +334,8 @@ acs_status acs_else(acs_context *context)
     if (!context)
         return acs_error_thread()->status;
     branch *s = innermost(context);
+    if (is_too_deep(context))
+        return fail_depth(__func__);
     if (!s || s->other || s->loop)
         return ACS_FAIL(ACS_ERR_STATE, 0, "acs_else: this thread has %s", s ? "no acs_if that waits for it" : "no section");
     if (s->now != s->first)
@@ -323,6 +352,10 @@ acs_status acs_end_if(acs_context *context)
     if (!context)
         return acs_error_thread()->status;
     branch *s = innermost(context);
+    if (is_too_deep(context)) {
+        tl_branches.beyond--;
+        return ACS_OK;
+    }
     if (!s || s->loop)
         return ACS_FAIL(ACS_ERR_STATE, 0, "acs_end_if: this thread has no section");
     close_branch(s, acs_decisions_of(context));
@@ -495,7 +528,7 @@ acs_status acs_loop(acs_context *context, const acs_loop_params *p)
     ACS_TRY(acs_cells_open(context, &all));
     branch *s = open_branch(context, p->stop, p->site ? p->site : &unnamed, ACS_DECIDE_UNLESS);
     if (!s)
-        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "acs_loop: sections are nested more than %d deep", SECTIONS_MOST);
+        return fail_depth(__func__);
     const uint32_t at = tl_branches.count - 1;
     s->loop = acs_cells_loop(all);
     const acs_status status = run_loop(s, all, p);

@@ -111,9 +111,13 @@ static void bad_words_are_refused(void **state)
     assert_int_equal(acs_end_if(context), ACS_OK);
     for (int i = 0; i < 32; i++)
         assert_int_equal(acs_if(context, &word), ACS_OK);
-    assert_int_equal(acs_if(context, &word), ACS_ERR_UNSUPPORTED);
-    for (int i = 0; i < 32; i++)
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(acs_if(context, &word), ACS_ERR_UNSUPPORTED);
+    assert_int_equal(ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_NO_ARGS, ACS_USES_NONE), 0);
+    assert_error(ACS_ERR_UNSUPPORTED, "more than 32 deep");
+    for (int i = 0; i < 35; i++)
         assert_int_equal(acs_end_if(context), ACS_OK);
+    assert_int_equal(acs_end_if(context), ACS_ERR_STATE);
     const acs_loop_params none = {.size = sizeof none};
     assert_int_equal(acs_loop(context, &none), ACS_ERR_ARGUMENT);
     (void)acs_clear(context);
@@ -161,7 +165,7 @@ static void one_branch_runs_and_is_decided_once(void **state)
         assert_int_equal(copied, run ? 4 : 0);
         assert_int_equal(filled, run ? UINT32_MAX : 0);
         assert_int_equal(called, run ? 2 : 0);
-        assert_int_equal(word, run ? 0 : 0);
+        assert_int_equal(word, 0);
         assert_int_equal(stats(context).not_run - before.not_run, run ? 1 : 6);
     }
 }
@@ -391,6 +395,23 @@ static void a_body_may_not_leave_sections_open(void **state)
     assert_int_equal(acs_end_if(context), ACS_ERR_STATE);
 }
 
+/* A thread that closes contexts with open sections, again and again, can go on with others. */
+static void sections_end_with_their_context(void **state)
+{
+    uint32_t word = 1;
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        acs_context *other = open_on(ACS_BACKEND_SIM, 1);
+        assert_int_equal(acs_if(other, &word), ACS_OK);
+        assert_int_equal(acs_if(other, &word), ACS_OK);
+        add(other, &word, 1);
+        assert_int_equal(acs_close(other), ACS_OK);
+    }
+    acs_context *last = open_on(ACS_BACKEND_SIM, 1);
+    assert_int_equal(acs_end_if(last), ACS_ERR_STATE);
+    (void)acs_close(last);
+}
+
 #define EVERYWHERE(test) SIM(test), HOST(test), INLINE(test)
 
 int main(void)
@@ -408,6 +429,7 @@ int main(void)
         EVERYWHERE(a_loop_whose_word_is_set_does_not_begin),
         EVERYWHERE(loops_are_nested),
         EVERYWHERE(a_body_may_not_leave_sections_open),
+        cmocka_unit_test(sections_end_with_their_context),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
