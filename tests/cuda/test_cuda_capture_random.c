@@ -26,7 +26,7 @@ static unsigned char *g_device, g_expected[BYTES];
 /* Begin or end a branch now and then. `branches`: how many are open; bit i of `others`: number i is behind its acs_else. */
 static step_kind branch_kind(uint32_t *branches, uint32_t *others)
 {
-    const uint32_t roll = below(4), innermost = 1u << (*branches - 1);
+    const uint32_t roll = below(4), innermost = *branches > 0 ? 1u << (*branches - 1) : 0;
     if (*branches == 0 || (roll == 0 && *branches < DEPTH)) {
         *others &= ~(1u << (*branches)++);
         return IF;
