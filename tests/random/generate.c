@@ -15,7 +15,7 @@ enum { FAVOURITES = 6, TEMPORARIES = 3, TOKENS = 5, PARTS = 12, MAX_GIVEN = MIX_
 
 /* What the generator remembers about one thread's arenas. */
 typedef struct domain {
-    int arenas[6 + TEMPORARIES];
+    int arenas[7 + TEMPORARIES]; /* make_arenas makes up to six, and one for words that decide */
     uint32_t arena_count;
     uint32_t temporaries;
     span favourites[FAVOURITES]; /* shapes that recur, as they do in real programs */
