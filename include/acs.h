@@ -667,8 +667,8 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
  *
  * Kernels, and copies and fills that become kernels, are switched on the GPU. Host functions, library calls and other
  * copies are decided by the thread that issues them, which waits for the ops that they depend on. acs_malloc, acs_free,
- * callbacks, waits, acs_after_stream and acs_stream_after are not part of a section: they always take place. A section
- * must end in the capture or group in which it began.
+ * callbacks, waits, acs_after_stream and acs_stream_after are not part of a section: they always take place. An op in
+ * another capture or group than the section's first op is refused (ACS_ERR_STATE). A section may end anywhere.
  *
  * **Captures.** A captured graph with such ops decides at each of its launches. CUDA has rules for it, and for one with
  * loops or grids that are read: cudaGraphUpload before its first launch, or the device faults; it is instantiated once;
@@ -726,8 +726,10 @@ typedef struct acs_loop_params {
  * cannot look, all `most` iterations become nodes; nothing but the switches of those behind the end runs.
  *
  * Blocks while the GPU is too far behind; returns before the last iteration has ended. Not in groups.
- * @return ACS_OK. ACS_ERR_ARGUMENT: parameters are wrong, nothing was queued. Errors of the ops, as acs_launch, end the
- *         loop: the iteration under way is then incomplete.
+ * The loop does not look at what the calls in `body` return: a body whose call fails ends the loop by its own result.
+ * @return ACS_OK. ACS_ERR_ARGUMENT, ACS_ERR_STATE in a group: nothing was queued, and the context keeps the error.
+ *         ACS_ERR_STATE: the body left sections open. Errors of the loop's decisions, and of those that failed on the
+ *         GPU, end the loop: the iteration under way is then incomplete.
  */
 acs_status acs_loop(acs_context *context, const acs_loop_params *loop);
 
@@ -889,6 +891,7 @@ acs_status acs_sync(acs_context *context);
  * ended, too. That is at the latest the end of the whole bundle (docs/issue-methods.md).
  * @return ACS_OK; ACS_ERR_LAUNCH, _HOST, _SKIPPED, _DEVICE as the op ended; ACS_ERR_ARGUMENT for a number that was not
  *         given out yet. One that repeats left out (docs/repeats.md) counts as an op that has ended well.
+ *         ACS_ERR_ARGUMENT also tells of a grid above its maximum, of any op: the first wait that sees it returns it.
  */
 acs_status acs_wait(acs_context *context, acs_op op);
 

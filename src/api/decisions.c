@@ -313,8 +313,8 @@ static acs_status begin_branch(acs_context *context, const uint32_t *word, const
     }
     if (word && (uintptr_t)word % sizeof *word == 0)
         return ACS_OK;
-    s->refused = ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%s: the word is at %p; it must be at a multiple of %zu", function,
-                          (const void *)word, sizeof *word);
+    s->refused = ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%s: the word is at %p; it must be at a multiple of %zu, and not NULL",
+                          function, (const void *)word, sizeof *word);
     return acs_failures_refuse(context, site);
 }
 
@@ -512,6 +512,22 @@ static acs_status run_loop(branch *s, acs_decisions *all, const acs_loop_params 
     return ACS_OK;
 }
 
+static acs_status check_loop(acs_context *context, const acs_loop_params *p)
+{
+    if (!p || p->size != sizeof *p)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_loop: params %p, size %zu; the size must be %zu", (const void *)p,
+                        p ? p->size : 0, sizeof *p);
+    if (!p->stop || (uintptr_t)p->stop % sizeof *p->stop)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_loop: the word is at %p; it must be at a multiple of %zu, and not NULL",
+                        (const void *)p->stop, sizeof *p->stop);
+    if (!p->most || !p->body)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_loop: most is %u, the body is %s; neither may be 0", p->most,
+                        p->body ? "set" : "NULL");
+    if (group_of(context))
+        return ACS_FAIL(ACS_ERR_STATE, 0, "acs_loop: this thread's ops are held in a group");
+    return ACS_OK;
+}
+
 acs_status acs_loop(acs_context *context, const acs_loop_params *p)
 {
     static const acs_site unnamed = {"acs_loop", NULL, 0};
@@ -519,12 +535,8 @@ acs_status acs_loop(acs_context *context, const acs_loop_params *p)
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    if (!p || p->size != sizeof *p || !p->stop || (uintptr_t)p->stop % sizeof *p->stop || !p->most || !p->body)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
-                        "acs_loop: params %p; they need their size, a word at a multiple of %zu, iterations and a body",
-                        (const void *)p, sizeof *p->stop);
-    if (group_of(context))
-        return ACS_FAIL(ACS_ERR_STATE, 0, "acs_loop: this thread's ops are held in a group");
+    if (check_loop(context, p) != ACS_OK)
+        return acs_failures_refuse(context, p ? p->site : NULL);
     ACS_TRY(acs_cells_open(context, &all));
     branch *s = open_branch(context, p->stop, p->site ? p->site : &unnamed, ACS_DECIDE_UNLESS);
     if (!s)
