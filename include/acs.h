@@ -688,7 +688,8 @@ acs_status acs_if_op(acs_context *context, const uint32_t *word, const acs_site 
 acs_status acs_unless_op(acs_context *context, const uint32_t *word, const acs_site *site);
 /**
  * The other branch of the thread's innermost section: its ops run if those before did not.
- * @retval ACS_ERR_STATE  the thread has no section in the context, or that has had its acs_else.
+ * @retval ACS_ERR_STATE        the thread has no section in the context, or that has had its acs_else.
+ * @retval ACS_ERR_UNSUPPORTED  the section is too deep: the ops of both branches are refused.
  */
 acs_status acs_else(acs_context *context);
 /**
@@ -727,7 +728,8 @@ typedef struct acs_loop_params {
  *
  * Blocks while the GPU is too far behind; returns before the last iteration has ended. Not in groups.
  * The loop does not look at what the calls in `body` return: a body whose call fails ends the loop by its own result.
- * @return ACS_OK. ACS_ERR_ARGUMENT, ACS_ERR_STATE in a group: nothing was queued, and the context keeps the error.
+ * @return ACS_OK. ACS_ERR_ARGUMENT, ACS_ERR_STATE in a group, ACS_ERR_UNSUPPORTED in sections 32 deep: nothing was
+ *         queued, and the context keeps the error.
  *         ACS_ERR_STATE: the body left sections open. Errors of the loop's decisions, and of those that failed on the
  *         GPU, end the loop: the iteration under way is then incomplete.
  */

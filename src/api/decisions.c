@@ -93,9 +93,12 @@ static acs_op recur(acs_context *context, const acs_launch_params *p)
     return plain ? context->hooks->recur(context, p) : 0;
 }
 
-/* Queue a decision, which obeys nothing itself. 0 with an error. */
-static acs_op queue_decision(acs_context *context, const acs_decision *d, const acs_site *site, bool no_wait)
+/* Queue a decision of this site, which obeys nothing itself. Fills in what all decisions have. 0 with an error. */
+static acs_op queue_decision(acs_context *context, acs_decisions *all, acs_decision *d, const acs_site *site, bool no_wait)
 {
+    d->report = acs_cells_report(all);
+    d->not_run = counter_of(context, all);
+    d->site = site;
     const acs_kernel kernel = {.name = is_grid(d) ? "acs_grid" : d->told ? "acs_loop" : "acs_if",
                                .function = context->backend->decide,
                                .host = decide,
@@ -119,6 +122,19 @@ static acs_op queue_decision(acs_context *context, const acs_decision *d, const 
     acs_draft draft = {.context = context, .decision = ACS_RECORD_DECIDES};
     const acs_op op = recur(context, &p);
     return op ? op : acs_launch_fill(&draft, &p) && acs_launch_bind(&draft) ? acs_draft_queue(&draft) : 0;
+}
+
+/* The same, with a cell of its own. `near`: memory that the first op which obeys it names. */
+static acs_op queue_with_cell(acs_context *context, acs_decisions *all, acs_decision *d, uint64_t near,
+                              const acs_site *site, bool no_wait)
+{
+    const acs_cell_key key = {site, d->word, near, d->kind};
+    if (get_cell(context, all, &key, &d->cell) != ACS_OK)
+        return 0;
+    const acs_op op = queue_decision(context, all, d, site, no_wait);
+    if (!op)
+        acs_cell_disown(all, d->cell);
+    return op;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- sections */
@@ -166,22 +182,10 @@ static uint64_t near_of(const acs_uses *uses)
 }
 
 /* Queue a decision for the section, with a new cell. */
-static acs_status queue_for(branch *s, acs_decisions *all, acs_decision *d, uint64_t near, acs_cell **made)
+static acs_status queue_for(branch *s, acs_decisions *all, acs_decision *d, uint64_t near)
 {
-    const acs_cell_key key = {s->site, d->word, near, d->kind};
-    acs_cell *cell;
-    ACS_TRY(get_cell(s->context, all, &key, &cell));
-    d->cell = cell;
-    d->report = acs_cells_report(all);
-    d->not_run = counter_of(s->context, all);
-    d->site = s->site;
-    s->decision = queue_decision(s->context, d, s->site, s->no_wait);
-    if (s->decision) {
-        *made = cell;
-        return ACS_OK;
-    }
-    acs_cell_disown(all, cell);
-    return acs_error_thread()->status;
+    s->decision = queue_with_cell(s->context, all, d, near, s->site, s->no_wait);
+    return s->decision ? ACS_OK : acs_error_thread()->status;
 }
 
 static acs_status decide_branch(branch *s, acs_decisions *all, uint64_t near);
@@ -213,15 +217,14 @@ static acs_status decide_branch(branch *s, acs_decisions *all, uint64_t near)
                         acs_label_name((acs_label){s->site, NULL}));
     if (s->first)
         return ACS_OK;
+    const bool unless = s->before || s->other == (s->kind == ACS_DECIDE_IF);
     acs_decision d = {.word = s->before ? &s->before->runs : s->word,
-                      .kind = s->other == (s->kind == ACS_DECIDE_IF) ? ACS_DECIDE_UNLESS : ACS_DECIDE_IF};
-    if (s->before)
-        d.kind = ACS_DECIDE_UNLESS;
+                      .kind = unless ? ACS_DECIDE_UNLESS : ACS_DECIDE_IF};
     ACS_TRY(decide_outer(s, all, near, &d.outer));
     s->capture = capture_of(s->context);
     s->group = group_of(s->context);
-    ACS_TRY(queue_for(s, all, &d, near, &s->first));
-    s->now = s->first;
+    ACS_TRY(queue_for(s, all, &d, near));
+    s->first = s->now = d.cell;
     s->room = ACS_DECISION_TARGETS;
     return ACS_OK;
 }
@@ -231,12 +234,11 @@ static acs_status next_cell(branch *s, acs_decisions *all, uint64_t near, const 
 {
     ACS_TRY(decide_branch(s, all, near));
     if (s->room == 0) {
-        acs_cell *copy;
         acs_decision d = {.word = &s->first->runs, .kind = ACS_DECIDE_IF};
-        ACS_TRY(queue_for(s, all, &d, near, &copy));
+        ACS_TRY(queue_for(s, all, &d, near));
         if (s->now != s->first)
             acs_cell_disown(all, s->now);
-        s->now = copy;
+        s->now = d.cell;
         s->room = ACS_DECISION_TARGETS;
     }
     s->room--;
@@ -381,13 +383,9 @@ static acs_status decide_grid(acs_context *context, acs_decisions *all, const ac
     const acs_site *site = p->site ? p->site : &acs_unknown_site;
     const acs_grid_from *from = &p->grid_from;
     acs_decision d = {.word = from->word,
-                      .report = acs_cells_report(all),
-                      .not_run = counter_of(context, all),
-                      .site = site,
                       .kind = from->items ? ACS_DECIDE_COUNT : ACS_DECIDE_DIM3,
                       .items = from->items,
                       .most = {p->grid.x, p->grid.y, p->grid.z}};
-    const acs_cell_key key = {site, from->word, near, d.kind};
     branch *around = innermost(context);
     ACS_TRY(check_grid_from(p));
     if (around) {
@@ -395,12 +393,10 @@ static acs_status decide_grid(acs_context *context, acs_decisions *all, const ac
         ACS_TRY(decide_branch(around, all, near));
         d.outer = around->first;
     }
-    ACS_TRY(get_cell(context, all, &key, &d.cell));
+    if (!queue_with_cell(context, all, &d, near, site, p->no_wait))
+        return acs_error_thread()->status;
     *cell = d.cell;
-    if (queue_decision(context, &d, site, p->no_wait))
-        return ACS_OK;
-    acs_cell_disown(all, d.cell);
-    return acs_error_thread()->status;
+    return ACS_OK;
 }
 
 /* Let a decided launch recur: it is compared with the footprint that its record would have. */
@@ -426,7 +422,7 @@ static acs_op launch_decided(acs_draft *draft, const acs_launch_params *p)
 acs_op acs_decisions_launch(acs_context *context, const acs_launch_params *p)
 {
     acs_decisions *all;
-    acs_cell *cell;
+    acs_cell *cell = NULL;
     acs_draft draft = {.context = context, .site = p->site, .name = p->kernel ? p->kernel->name : NULL,
                        .no_wait = p->no_wait != 0};
     if (!p->grid_from.word || !p->kernel)
@@ -449,9 +445,6 @@ static acs_status begin_iteration(branch *s, acs_decisions *all)
     acs_decision d = {.word = s->word,
                       .outer = s->first,
                       .cell = s->first,
-                      .report = acs_cells_report(all),
-                      .not_run = counter_of(s->context, all),
-                      .site = s->site,
                       .kind = ACS_DECIDE_UNLESS,
                       .loop = again ? 0 : s->loop};
     const acs_cell_key key = {s->site, s->word, 0, d.kind};
@@ -468,7 +461,7 @@ static acs_status begin_iteration(branch *s, acs_decisions *all)
     s->room = ACS_DECISION_TARGETS;
     s->iterates = true;
     d.told = s->capture ? NULL : acs_cells_told(all, s->first);
-    s->decision = queue_decision(s->context, &d, s->site, false);
+    s->decision = queue_decision(s->context, all, &d, s->site, false);
     return s->decision ? ACS_OK : acs_error_thread()->status;
 }
 
@@ -536,11 +529,13 @@ acs_status acs_loop(acs_context *context, const acs_loop_params *p)
     if (!context)
         return acs_error_thread()->status;
     if (check_loop(context, p) != ACS_OK)
-        return acs_failures_refuse(context, p ? p->site : NULL);
+        return acs_failures_refuse(context, p && p->size == sizeof *p ? p->site : NULL);
     ACS_TRY(acs_cells_open(context, &all));
     branch *s = open_branch(context, p->stop, p->site ? p->site : &unnamed, ACS_DECIDE_UNLESS);
-    if (!s)
-        return fail_depth(__func__);
+    if (!s) {
+        (void)fail_depth(__func__);
+        return acs_failures_refuse(context, p->site);
+    }
     const uint32_t at = tl_branches.count - 1;
     s->loop = acs_cells_loop(all);
     const acs_status status = run_loop(s, all, p);

@@ -118,8 +118,44 @@ static void bad_words_are_refused(void **state)
     for (int i = 0; i < 35; i++)
         assert_int_equal(acs_end_if(context), ACS_OK);
     assert_int_equal(acs_end_if(context), ACS_ERR_STATE);
-    const acs_loop_params none = {.size = sizeof none};
-    assert_int_equal(acs_loop(context, &none), ACS_ERR_ARGUMENT);
+    (void)acs_clear(context);
+}
+
+static int no_iteration(acs_context *context, uint32_t iteration, void *user)
+{
+    (void)context;
+    (void)iteration;
+    ++*(uint32_t *)user;
+    return 0;
+}
+
+static void bad_loops_are_refused(void **state)
+{
+    acs_context *context = *state;
+    uint32_t word = 0, called = 0;
+    const acs_loop_params good = {.size = sizeof good, .stop = &word, .most = 3, .body = no_iteration, .user = &called};
+    acs_loop_params bad[] = {good, good, good, good, good};
+    const char *const texts[] = {"the size must be", "the word is at", "the word is at", "most is 0", "the body is NULL"};
+    bad[0].size--;
+    bad[1].stop = NULL;
+    bad[2].stop = (const uint32_t *)(const void *)((const char *)&word + 1);
+    bad[3].most = 0;
+    bad[4].body = NULL;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(acs_loop(context, &bad[i]), ACS_ERR_ARGUMENT);
+        assert_error(ACS_ERR_ARGUMENT, texts[i]);
+        assert_int_equal(acs_sync(context), ACS_ERR_ARGUMENT); /* the context keeps it */
+        assert_int_equal(acs_clear(context), ACS_OK);
+    }
+    assert_int_equal(acs_loop(context, NULL), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_clear(context), ACS_OK);
+    for (int i = 0; i < 32; i++)
+        assert_int_equal(acs_if(context, &word), ACS_OK);
+    assert_int_equal(acs_loop(context, &good), ACS_ERR_UNSUPPORTED);
+    assert_int_equal(acs_context_error(context, NULL), ACS_ERR_UNSUPPORTED);
+    for (int i = 0; i < 32; i++)
+        assert_int_equal(acs_end_if(context), ACS_OK);
+    assert_int_equal(called, 0);
     (void)acs_clear(context);
 }
 
@@ -420,6 +456,7 @@ int main(void)
         EVERYWHERE(a_grid_is_read_when_the_launch_may_run),
         EVERYWHERE(a_grid_above_its_maximum_is_an_error_and_no_overrun),
         EVERYWHERE(bad_words_are_refused),
+        EVERYWHERE(bad_loops_are_refused),
         EVERYWHERE(one_branch_runs_and_is_decided_once),
         EVERYWHERE(sections_are_nested),
         EVERYWHERE(a_section_may_be_long),

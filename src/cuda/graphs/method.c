@@ -1,8 +1,7 @@
 /*
- * The choice of an issue method for a bundle: a cached graph of its shape, a graph of layers, GPU-side issue,
- * or the program's resident executor. Owns
- * the state that the methods share; called by submit.c. It decides how often a graph must be wanted before it is built,
- * and refuses a bundle if no method fits. It never waits for the GPU.
+ * The choice of an issue method for a bundle: a cached graph of its shape, a graph of layers, GPU-side issue, or the
+ * program's resident executor. Owns the state that the methods share; called by submit.c. It decides how often a graph
+ * must be wanted before it is built, and refuses a bundle if no method fits. It never waits for the GPU.
  */
 #include "cuda/graphs/graphs.h"
 #include "base/tuning.h"
