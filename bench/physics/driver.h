@@ -13,7 +13,8 @@
 
 /** What a driver has done since `begin`. */
 struct driver_counts {
-    uint64_t kernels = 0;
+    uint64_t kernels = 0; /* launches, those included that the device switches off */
+    uint64_t decisions = 0, not_run = 0; /* of ACS: sections decided on the device, and kernels switched off */
     uint64_t graphs = 0, instantiated = 0, updated = 0; /* of drivers that build graphs as they go */
 };
 
@@ -54,10 +55,11 @@ enum grouping { GROUP_ALL, GROUP_SCENES };
 std::unique_ptr<driver> make_stream_driver(const driver_setup &setup, bool stream_per_scene, bool fused);
 /**
  * `adjust` changes options of the context; NULL: as the environment says. `repeats`: each step is a pass of a repeat.
- * `bodies`: the context knows the sample's executor.
+ * `bodies`: the context knows the sample's executor. `captures`: one step becomes a graph, which is launched for each.
  */
-std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &), bool repeats = false,
-                                        bool bodies = false);
+std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &),
+                                        decider d = KERNELS_DECIDE, bool repeats = false, bool bodies = false,
+                                        bool captures = false);
 std::unique_ptr<driver> make_graph_step_driver(const driver_setup &setup, grouping g, bool update);
 std::unique_ptr<driver> make_graph_max_driver(const driver_setup &setup, grouping g);
 /** The ops of graph-max on one stream, without a graph. */

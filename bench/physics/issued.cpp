@@ -85,8 +85,10 @@ public:
     driver_counts counts() const override
     {
         driver_counts sum;
-        for (const auto &p : parts_)
+        for (const auto &p : parts_) {
             sum.kernels += p->counts.kernels;
+            sum.decisions += p->counts.sections;
+        }
         if (fusing_)
             sum.kernels -= fusing_->saved() - saved_;
         return sum;
@@ -110,7 +112,10 @@ public:
     {
     }
     bool footprints() const override { return inner_->footprints(); }
+    decider decides() const override { return inner_->decides(); }
     int threads(int scenes) const override { return inner_->threads(scenes); }
+    const launch_counts *step_begins() override { return inner_->step_begins(); }
+    void step_ends(const launch_counts &of_step) override { inner_->step_ends(of_step); }
 
     void launch(const op &o) override
     {
@@ -144,18 +149,21 @@ private:
     acs_op newest_ = 0;
 };
 
-std::unique_ptr<runner> acs_runner_for(const driver_setup &setup, acs_context *context, bench_timeline *timeline)
+std::unique_ptr<runner> acs_runner_for(const driver_setup &setup, acs_context *context, decider d,
+                                       bool captures, bench_timeline *timeline)
 {
-    std::unique_ptr<runner> r = make_acs_runner(context, static_cast<int>(setup.sim.scenes.size()));
+    const int scenes = static_cast<int>(setup.sim.scenes.size());
+    std::unique_ptr<runner> r = captures ? make_captured_runner(context, scenes, d) : make_acs_runner(context, scenes, d);
     return timeline ? std::make_unique<profiled_runner>(std::move(r), timeline, setup.sim.scenes.size()) : std::move(r);
 }
 
 /* A context of its own for each ACS mode. The arenas are another context's, as far as this one knows foreign memory. */
 class acs_driver : public driver {
 public:
-    acs_driver(const driver_setup &setup, acs_context *context, bench_timeline *timeline, bool repeats)
+    acs_driver(const driver_setup &setup, acs_context *context, bench_timeline *timeline, bool repeats, decider d,
+               bool captures)
         : context_(context), timeline_(timeline), repeats_(repeats), file_(setup.timeline),
-          issued_(setup, acs_runner_for(setup, context, timeline), false)
+          issued_(setup, acs_runner_for(setup, context, d, captures, timeline), false)
     {
     }
     ~acs_driver() override
@@ -171,6 +179,7 @@ public:
     void begin() override
     {
         issued_.begin();
+        not_run_ = count_not_run();
         if (timeline_)
             bench_timeline_restart(timeline_);
     }
@@ -183,9 +192,22 @@ public:
             require_acs(acs_repeat_end(context_), "acs_repeat_end");
     }
     void finish() override { issued_.finish(); }
-    driver_counts counts() const override { return issued_.counts(); }
+    driver_counts counts() const override
+    {
+        driver_counts sum = issued_.counts();
+        sum.not_run = count_not_run() - not_run_;
+        return sum;
+    }
 
 private:
+    uint64_t count_not_run() const
+    {
+        acs_statistics all = {};
+        all.size = sizeof all;
+        require_acs(acs_stats(context_, &all), "acs_stats");
+        return all.not_run;
+    }
+
     void write_timeline() const
     {
         FILE *f = fopen(file_, "w");
@@ -199,6 +221,7 @@ private:
     bench_timeline *const timeline_;
     const bool repeats_;
     const char *const file_;
+    uint64_t not_run_ = 0;
     issued_driver issued_;
 };
 
@@ -212,7 +235,8 @@ std::unique_ptr<driver> make_stream_driver(const driver_setup &setup, bool strea
     return std::make_unique<issued_driver>(setup, std::move(r), fused);
 }
 
-std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &), bool repeats, bool bodies)
+std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust)(acs_options &), decider d,
+                                        bool repeats, bool bodies, bool captures)
 {
     acs_options o;
     acs_context *context = nullptr;
@@ -234,5 +258,5 @@ std::unique_ptr<driver> make_acs_driver(const driver_setup &setup, void (*adjust
             exit(1);
         }
     }
-    return std::make_unique<acs_driver>(setup, context, timeline, repeats);
+    return std::make_unique<acs_driver>(setup, context, timeline, repeats, d, captures);
 }

@@ -62,6 +62,8 @@ double run_back_to_back(driver &d, int steps)
 void add_counts(bench_row &row, const driver_counts &c, int steps)
 {
     row.counts.kernels += c.kernels;
+    row.counts.decisions += c.decisions;
+    row.counts.not_run += c.not_run;
     row.counts.graphs += c.graphs;
     row.counts.instantiated += c.instantiated;
     row.counts.updated += c.updated;

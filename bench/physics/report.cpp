@@ -97,6 +97,9 @@ static void print_row(const bench_settings &s, const bench_row &row, const bench
     else
         printf("%8s", "-");
     printf("  %s\n", check_text(s, row));
+    if (row.counts.decisions > 0)
+        printf("%-20s %.1f decisions a step, %.1f of the kernels switched off\n", "", per_step(row, row.counts.decisions),
+               per_step(row, row.counts.not_run));
     if (row.counts.graphs > 0)
         printf("%-20s %.1f graphs a step, %.2f instantiated, %.1f updated\n", "", per_step(row, row.counts.graphs),
                per_step(row, row.counts.instantiated), per_step(row, row.counts.updated));
@@ -184,10 +187,11 @@ static void put_row(FILE *f, const bench_settings &s, const bench_table &t, cons
                 ", \"kernels_per_step\": %.2f,\n   \"step_us\": {\"p50\": %.3f, \"p99\": %.3f, \"mean\": %.3f, \"min\": "
                 "%.3f, \"max\": %.3f}, \"submit_us\": {\"p50\": %.3f, \"p99\": %.3f}, \"back_to_back_us\": %.3f, "
                 "\"back_to_back\": {\"min\": %.3f, \"max\": %.3f}, \"steps\": %zu, \"graphs\": %.2f, \"instantiated\": "
-                "%.3f, \"updated\": %.3f",
+                "%.3f, \"updated\": %.3f, \"decisions\": %.2f, \"not_run\": %.2f",
                 per_step(row, row.counts.kernels), step.p50, step.p99, step.mean, step.min, step.max, submit.p50,
                 submit.p99, back.p50, back.min, back.max, row.step_us.size(), per_step(row, row.counts.graphs),
-                per_step(row, row.counts.instantiated), per_step(row, row.counts.updated));
+                per_step(row, row.counts.instantiated), per_step(row, row.counts.updated),
+                per_step(row, row.counts.decisions), per_step(row, row.counts.not_run));
     fprintf(f, "}");
 }
 

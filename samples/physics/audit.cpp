@@ -25,9 +25,10 @@ std::vector<char> access_map(const op &o, const char *base, size_t bytes)
 
 class audit_runner : public runner {
 public:
-    explicit audit_runner(const simulation &s) : s_(s), plain_(make_inline_runner(false)) {}
+    audit_runner(const simulation &s, decider d) : s_(s), decider_(d), plain_(make_inline_runner(false)) {}
 
     bool footprints() const override { return true; }
+    decider decides() const override { return decider_; }
     void wait_copy(int, int) override {}
     void finish() override {}
 
@@ -73,14 +74,15 @@ private:
     }
 
     const simulation &s_;
+    const decider decider_;
     std::unique_ptr<runner> plain_;
 };
 
 } // namespace
 
-bool audit_footprints(simulation &s, int steps)
+bool audit_footprints(simulation &s, int steps, decider d)
 {
-    audit_runner r(s);
+    audit_runner r(s, d);
 
     simulation_run(s, r, ORDER_SCENE, steps, "audit");
     return r.wrong == 0;

@@ -12,6 +12,6 @@
  * as written without being read must be written whole.
  * @return false if a footprint is wrong; the first few are told on standard error. Host backends only.
  */
-bool audit_footprints(simulation &s, int steps);
+bool audit_footprints(simulation &s, int steps, decider d);
 
 #endif

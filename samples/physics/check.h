@@ -21,7 +21,7 @@ void check_measure(const scene &s, const std::vector<char> &state, physics_bound
 /** Do the bounds hold that the plan states? Writes what does not to standard error. */
 bool check_bounds(const scene &s, const physics_bounds &worst);
 
-/** Are two states the same bit for bit? Writes the first difference to standard error. */
+/** Is what all ways to run write the same bit for bit? Writes the first difference to standard error. */
 bool check_same(const scene &s, const std::vector<char> &want, const std::vector<char> &got, const char *label);
 
 /** A number that stands for the bits of positions, rotations and velocities: the same on every machine. */

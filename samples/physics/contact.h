@@ -137,6 +137,15 @@ PHYSICS_HD void narrow_nth(const narrow_args &a, unsigned i)
     narrow_entry(a, a.tick, tile, rest);
 }
 
+/** The manifold of place number `i` in the lists of a pair type, if there is a candidate. */
+PHYSICS_HD void narrow_place(const narrow_args &a, unsigned i)
+{
+    const unsigned tile = i / BROAD_TILE, rest = i % BROAD_TILE;
+
+    if (rest < static_cast<unsigned>(a.counts[tile]))
+        narrow_entry(a, substep_of(a.tick, a.words), tile, rest);
+}
+
 /* The change of speed at the contact that earlier iterations brought to body `b`. */
 PHYSICS_HD vec3 gained(const solve_args &a, int b, int w, vec3 arm)
 {

@@ -29,7 +29,7 @@ typedef struct environment_view {
 
 /** Scenes with memory of the context, in their first state. Waits. NULL: no context, or nothing to simulate. */
 environment *environment_open(acs_context *context, int scenes, int worlds, uint64_t seed);
-/** Queue a step of all scenes on the context. Waits for counts of contacts of the substep before, not for the step. */
+/** Queue a step of all scenes on the context. Waits only while the context's FIFO is full. */
 void environment_step(environment *e);
 /** @return 0 if there is no such scene. */
 int environment_scene(const environment *e, int index, environment_view *view);

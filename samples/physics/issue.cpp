@@ -5,11 +5,21 @@
 #include "program.h"
 #include "runner.h"
 
+void launch_counts::add(const launch_counts &more)
+{
+    kernels += more.kernels;
+    copies += more.copies;
+    segments += more.segments;
+    sections += more.sections;
+    for (int k = 0; k < 7; k++)
+        ctas[k] += more.ctas[k];
+}
+
 issue::issue(std::vector<const scene *> scenes, order o, runner &r, actor a) : order_(o), runner_(r)
 {
     programs_.reserve(scenes.size());
     for (const scene *s : scenes)
-        programs_.emplace_back(*s, a);
+        programs_.emplace_back(*s, a, r.decides());
 }
 
 void issue::send(const op &o)
@@ -19,14 +29,26 @@ void issue::send(const op &o)
 
     runner_.launch(o);
     if (!o.kernel) {
-        counts.copies++;
+        step_.copies++;
         return;
     }
     while (k < 6 && o.grid > most[k])
         k++;
-    counts.ctas[k]++;
-    counts.kernels++;
-    counts.segments += o.segments;
+    step_.ctas[k]++;
+    step_.kernels++;
+    step_.sections += o.section_begins;
+    step_.segments += o.segments;
+}
+
+/* @return how many ops it sent: one, or all of a section. */
+size_t issue::send_turn(const std::vector<op> &ops, size_t first)
+{
+    size_t k = first;
+
+    while (ops[k].section && !ops[k].section_ends)
+        send(ops[k++]);
+    send(ops[k]);
+    return k + 1 - first;
 }
 
 void issue::prime()
@@ -40,6 +62,20 @@ void issue::prime()
 
 void issue::step()
 {
+    const launch_counts *const same = runner_.step_begins();
+
+    step_ = launch_counts();
+    if (same) {
+        step_ = *same;
+    } else {
+        send_all();
+        runner_.step_ends(step_);
+    }
+    counts.add(step_);
+}
+
+void issue::send_all()
+{
     const bool footprints = runner_.footprints();
 
     if (order_ == ORDER_SCENE) {
@@ -49,7 +85,8 @@ void issue::step()
                     send(o);
         return;
     }
-    /* One op of each scene in turn; a scene whose portion is used up asks for the next one when its turn comes. */
+    /* One op of each scene in turn, or the ops of one section, which stay together. A scene whose portion is used up
+       asks for the next one when its turn comes. */
     std::vector<size_t> place(programs_.size(), 0);
     std::vector<bool> over(programs_.size(), false);
     for (program &p : programs_)
@@ -63,6 +100,6 @@ void issue::step()
                 left -= over[k];
             }
             if (!over[k])
-                send(p.ready[place[k]++]);
+                place[k] += send_turn(p.ready, place[k]);
         }
 }

@@ -34,7 +34,35 @@ enum {
     MANIFOLD_TICK = 15
 };
 
-enum { MAX_ISLANDS = 2, ITERATIONS = 2, BROAD_TILE = CONTACT_BLOCK };
+enum { ITERATIONS = 2, BROAD_TILE = CONTACT_BLOCK };
+
+/** What kernels read on the device where the host decides nothing. */
+struct device_words {
+    int clock;                       /* substeps before this step */
+    int found[2][MAX_TYPES];         /* [substep & 1][pair type]: the last substep that broad has found candidates for */
+    unsigned island[2][MAX_ISLANDS]; /* [substep & 1]: of the model's islands: not 0 if there are candidates of it */
+};
+
+/** The number of a substep that a kernel was told as `tick`. */
+PHYSICS_HD int substep_of(int tick, const device_words *words)
+{
+    return words ? words->clock + tick : tick;
+}
+
+/** Bit t: there are candidates of pair type t in this substep. */
+PHYSICS_HD unsigned types_found(const device_words &words, int substep)
+{
+    unsigned found = 0;
+    for (int t = 0; t < MAX_TYPES; t++)
+        found |= static_cast<unsigned>(words.found[substep & 1][t] == substep) << t;
+    return found;
+}
+
+/** Does a body take part in this substep's contacts? */
+PHYSICS_HD bool takes_part(const model &m, const device_words *words, int substep, int body)
+{
+    return !words || (m.in_islands[types_found(*words, substep)] >> body & 1);
+}
 
 PHYSICS_HD size_t at(int worlds, int components, int item, int component, int world)
 {
@@ -110,15 +138,30 @@ struct integrate_args {
     float *vel;
 };
 
-/** broad(pos, rot -> cand, count) of one pair type: CTA k lists its candidates from cand + k * BROAD_TILE on. */
+/**
+ * broad(pos, rot -> cand, count, found) of one pair type, for the next substep: CTA k lists its candidates from
+ * cand + k * BROAD_TILE on.
+ */
 struct broad_args {
-    int worlds, type;
+    int worlds, type, tick;
     const model *m;
     const float *pos, *rot;
     int *candidates, *counts;
+    device_words *words; /* as of narrow */
 };
 
-/** narrow(cand, count, pos, rot, vel -> +manifold) of one pair type; `threads` is the sum of the counts. */
+/** islands(found -> island): which of the model's islands have candidates in the next substep. One thread. */
+struct islands_args {
+    unsigned threads;
+    int tick;
+    const model *m;
+    device_words *words;
+};
+
+/**
+ * narrow(cand, count, pos, rot, vel -> +manifold) of one pair type. If the host decides, there is a thread for each
+ * candidate; else one for each place in the lists.
+ */
 struct narrow_args {
     unsigned threads;
     int worlds, type, tick;
@@ -126,6 +169,7 @@ struct narrow_args {
     const int *candidates, *counts;
     const float *pos, *rot, *vel;
     float *manifold;
+    const device_words *words; /* NULL: the host decides, and `tick` is the substep. Else `tick` counts from the clock */
 };
 
 /** solve(manifold*, dv -> dv', +lambda*): one iteration over the bodies first_body.. of one island. */
@@ -138,16 +182,18 @@ struct solve_args {
     float *dv_out;
     const float *manifold[MAX_TYPES];
     float *lambda[MAX_TYPES]; /* [side][slot]: each body keeps a copy of its own, so that none waits for the other */
+    const device_words *words; /* as of narrow; not NULL: only bodies of islands with candidates take part */
 };
 
 /** apply(dv -> +vel) over the islands' bodies. */
 struct apply_args {
     unsigned threads;
-    int worlds, islands;
+    int worlds, tick, islands;
     int first_body[MAX_ISLANDS], bodies[MAX_ISLANDS];
     const model *m;
     const float *dv;
     float *vel;
+    const device_words *words; /* as of solve */
 };
 
 /** observe(pos, rot, vel -> obs, +pace): what the policy sees; the rhythm advances. */
@@ -187,7 +233,7 @@ struct reward_args {
     int *done;
 };
 
-/** reset(done, first pos, first rot, first vel -> +pos, +rot, +vel): ended episodes begin again. */
+/** reset(done, first pos, first rot, first vel -> +pos, +rot, +vel, +clock): ended episodes begin again. */
 struct reset_args {
     unsigned threads;
     int worlds;
@@ -195,9 +241,11 @@ struct reset_args {
     const int *done;
     const float *first_pos, *first_rot, *first_vel;
     float *pos, *rot, *vel;
+    device_words *words; /* the clock goes on; NULL: there is none */
 };
 
-extern const kernel_object kernel_kinetic, kernel_joint, kernel_motor, kernel_integrate, kernel_broad, kernel_narrow,
-    kernel_solve, kernel_apply, kernel_observe, kernel_hidden, kernel_action, kernel_reward, kernel_reset;
+extern const kernel_object kernel_kinetic, kernel_joint, kernel_motor, kernel_integrate, kernel_broad, kernel_islands,
+    kernel_narrow, kernel_solve, kernel_apply, kernel_observe, kernel_hidden, kernel_action, kernel_reward,
+    kernel_reset;
 
 #endif

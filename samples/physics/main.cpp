@@ -22,10 +22,15 @@ static const char usage[] =
     "  --worlds N          worlds of each scene                                                        (256)\n"
     "  --steps N           environment steps                                       (20; 100 with --render)\n"
     "  --order ORDER       scene: scene after scene; interleaved: one kernel of each in turn   (interleaved)\n"
-    "  --runner RUNNER     acs, stream (one stream), streams (one per scene, by hand), or all          (all)\n"
+    "  --runner RUNNER     acs, captured (by acs, a step as one graph; GPU only), stream (one stream),\n"
+    "                      streams (one per scene, by hand), or all                                    (all)\n"
+    "  --decide WHO        host: the program waits for counts of contacts, and launches what they need; kernels: it\n"
+    "                      launches all that there can be, and kernels look; gpu: the same, but ACS switches off what\n"
+    "                      an island without contacts does not need; auto: kernels for acs, host for streams  (auto)\n"
     "  --repeat N          timed repetitions of each runner                                              (3)\n"
     "  --check             compare final states bit for bit with the one-stream run, and bound them by physics\n"
-    "  --audit             prove each kernel's footprint by running it with all other bytes spoiled (slow; CPU only)\n"
+    "  --audit             prove each kernel's footprint by running it with all other bytes spoiled (slow; CPU only);\n"
+    "                      with --decide auto those of all ways\n"
     "  --render DIR        write DIR/<plan>.svg, a world of each body plan at six moments\n"
     "  --seed N            seed of worlds and networks                                                   (1)\n"
     "  --json FILE         write the figures to FILE\n"
@@ -52,10 +57,21 @@ static void choose_runner(settings &s, const char *value)
 {
     const bool all = strcmp(value, "all") == 0;
     s.use_acs = all || strcmp(value, "acs") == 0;
+    s.use_captured = all || strcmp(value, "captured") == 0;
     s.use_stream = all || strcmp(value, "stream") == 0;
     s.use_streams = all || strcmp(value, "streams") == 0;
-    if (!s.use_acs && !s.use_stream && !s.use_streams)
+    if (!s.use_acs && !s.use_captured && !s.use_stream && !s.use_streams)
         refuse("--runner", value);
+}
+
+static int choose_decider(const char *value)
+{
+    const char *const name[] = {"auto", "host", "kernels", "gpu"};
+
+    for (int k = 0; k < 4; k++)
+        if (strcmp(value, name[k]) == 0)
+            return k - 1;
+    refuse("--decide", value);
 }
 
 /* One option and its value. @return how many words it took, 0 if it is unknown. */
@@ -85,6 +101,8 @@ static int parse_option(settings &s, const char *name, const char *value)
         s.issue_order = strcmp(value, "scene") == 0 ? ORDER_SCENE : ORDER_INTERLEAVED;
     else if (strcmp(name, "--runner") == 0)
         choose_runner(s, value);
+    else if (strcmp(name, "--decide") == 0)
+        s.decide = choose_decider(value);
     else if (strcmp(name, "--render") == 0)
         s.render = value;
     else if (strcmp(name, "--json") == 0)
@@ -98,7 +116,7 @@ static int parse_option(settings &s, const char *name, const char *value)
 
 static settings parse(int argc, char **argv)
 {
-    settings s = {5, 256, 0, 3, ORDER_INTERLEAVED, true, true, true, false, false, 1, nullptr, nullptr};
+    settings s = {5, 256, 0, 3, ORDER_INTERLEAVED, true, true, true, true, false, false, 1, nullptr, nullptr, -1};
 
     for (int k = 1; k < argc;) {
         if (strcmp(argv[k], "--help") == 0) {
@@ -115,22 +133,28 @@ static settings parse(int argc, char **argv)
     return s;
 }
 
-static std::unique_ptr<runner> make_runner(const simulation &sim, const char *name)
+static std::unique_ptr<runner> make_runner(const simulation &sim, const char *name, int decide)
 {
     const int scenes = static_cast<int>(sim.scenes.size());
 
-    if (strcmp(name, "acs") == 0)
-        return make_acs_runner(sim.context, scenes);
+    const bool acs = strcmp(name, "acs") == 0, captured = strcmp(name, "captured") == 0;
+    const decider d = decide >= 0 ? static_cast<decider>(decide) : acs || captured ? KERNELS_DECIDE : HOST_DECIDES;
+
+    if (captured)
+        return make_captured_runner(sim.context, scenes, d);
+    if (acs)
+        return make_acs_runner(sim.context, scenes, d);
     const bool one = strcmp(name, "stream") == 0;
     if (sim.gpu)
-        return make_stream_runner(one ? 1 : scenes, scenes);
-    return make_inline_runner(!one);
+        return make_stream_runner(one ? 1 : scenes, scenes, d);
+    return make_inline_runner(!one, d);
 }
 
-/* The one-stream run, looked at every tenth step and at the end: bounds, and the states to compare others with. */
+/* The one-stream run in which the host decides, looked at every tenth step and at the end: bounds, and the states to
+   compare others with. */
 static bool check_reference(simulation &sim, const settings &s, std::vector<std::vector<char>> &states)
 {
-    const std::unique_ptr<runner> r = make_runner(sim, "stream");
+    const std::unique_ptr<runner> r = make_runner(sim, "stream", HOST_DECIDES);
     std::vector<physics_bounds> worst(sim.scenes.size(), physics_bounds{0, 0, 0, 0, true});
     bool ok = true;
 
@@ -162,6 +186,16 @@ static bool compare_states(const simulation &sim, const std::vector<std::vector<
     return same;
 }
 
+/* Of all that the context has run. */
+static uint64_t count_not_run(acs_context *context)
+{
+    acs_statistics all = {};
+
+    all.size = sizeof all;
+    require_acs(acs_stats(context, &all), "acs_stats");
+    return all.not_run;
+}
+
 /* Every runner once to warm up, then `repeat` times in turn. */
 static bool run_all(simulation &sim, const settings &s, const std::vector<std::vector<char>> &states,
                     std::vector<measured> &runs)
@@ -170,10 +204,11 @@ static bool run_all(simulation &sim, const settings &s, const std::vector<std::v
     bool same = true;
 
     for (const measured &m : runs)
-        runners.push_back(make_runner(sim, m.name));
+        runners.push_back(make_runner(sim, m.name, s.decide));
     for (int repetition = -1; repetition < s.repeat; repetition++)
         for (size_t k = 0; k < runs.size(); k++) {
             const int steps = repetition < 0 && !s.check ? std::min(s.steps, 5) : s.steps;
+            const uint64_t not_run = count_not_run(sim.context);
             const run_result r = simulation_run(sim, *runners[k], s.issue_order, steps, runs[k].name);
             if (s.check && !compare_states(sim, states, runs[k].name))
                 same = false;
@@ -181,6 +216,7 @@ static bool run_all(simulation &sim, const settings &s, const std::vector<std::v
                 continue;
             runs[k].seconds.push_back(r.seconds);
             runs[k].counts = r.counts;
+            runs[k].not_run = count_not_run(sim.context) - not_run;
         }
     return same;
 }
@@ -205,17 +241,25 @@ int main(int argc, char **argv)
     simulation sim = simulation_create(context, s.scenes, s.worlds, s.seed);
     const char *const backend = backend_name(context);
     if (s.use_acs)
-        runs.push_back({"acs", {}, {}});
+        runs.push_back({"acs", {}, {}, 0});
+    const bool steps_differ = s.decide == HOST_DECIDES; /* then none can be captured for the others */
+    if (s.use_captured && !s.use_acs && (!sim.gpu || steps_differ))
+        refuse("--runner captured", steps_differ ? "--decide host" : backend);
+    if (s.use_captured && sim.gpu && !steps_differ)
+        runs.push_back({"captured", {}, {}, 0});
     if (s.use_stream)
-        runs.push_back({"stream", {}, {}});
+        runs.push_back({"stream", {}, {}, 0});
     if (s.use_streams)
-        runs.push_back({"streams", {}, {}});
+        runs.push_back({"streams", {}, {}, 0});
     if (s.render)
-        passed = render_pictures(sim, *make_runner(sim, "stream"), s.steps, s.render);
+        passed = render_pictures(sim, *make_runner(sim, "stream", s.decide), s.steps, s.render);
     if (s.audit && sim.gpu)
         refuse("--audit", "the backend cuda");
     if (s.audit) {
-        const bool exact = audit_footprints(sim, s.steps);
+        bool exact = true;
+        for (const decider d : {HOST_DECIDES, KERNELS_DECIDE, GPU_DECIDES})
+            if (s.decide < 0 || s.decide == d)
+                exact = audit_footprints(sim, s.steps, d) && exact;
         printf("audit       %s\n", exact ? "every footprint tells the truth" : "FOOTPRINTS ARE WRONG");
         passed = exact && passed;
     }

@@ -19,6 +19,7 @@ enum {
     MAX_BODY_SLOTS = 16,
     MAX_BODY_JOINTS = 5,
     JOINT_CLASSES = 3, /* by degrees of freedom: class g has g + 1 */
+    MAX_ISLANDS = 2,
     HIDDEN = 24,       /* units of the policy network's hidden layer */
     MAX_OBSERVED = 12 + MAX_DOFS
 };
@@ -63,6 +64,12 @@ struct type_model {
     int first_slot, slots;
 };
 
+/** Bodies first .. first + bodies - 1, which contacts of these pair types (bit t: type t) may connect. */
+struct island_model {
+    int first, bodies;
+    unsigned types;
+};
+
 struct model {
     int bodies, joints, dofs, types, slots, substeps;
     int planar;    /* moves in the plane y = 0 only */
@@ -81,6 +88,9 @@ struct model {
     drive_model drive[MAX_DOFS];
     type_model type[MAX_TYPES];
     slot_model slot[MAX_SLOTS];
+    int islands;
+    island_model island[MAX_ISLANDS];     /* if all pair types have candidates; islands.h */
+    unsigned in_islands[1 << MAX_TYPES];  /* [set of pair types with candidates]: bit b: body b is in an island */
 };
 
 #endif

@@ -165,7 +165,7 @@ PHYSICS_HD void apply_thread(const apply_args &a, unsigned i)
     while (b >= a.bodies[island])
         b -= a.bodies[island++];
     b += a.first_body[island];
-    if (a.m->body[b].inverse_mass == 0)
+    if (a.m->body[b].inverse_mass == 0 || !takes_part(*a.m, a.words, substep_of(a.tick, a.words), b))
         return;
     store_velocity(*a.m, a.vel, n, b, w, load3(a.vel, n, VEL, b, 0, w) + load3(a.dv, n, VEL, b, 0, w),
                    load3(a.vel, n, VEL, b, 3, w) + load3(a.dv, n, VEL, b, 3, w));

@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "islands.h"
+
 static void require(bool fits, const char *what)
 {
     if (!fits) {
@@ -154,5 +156,7 @@ plan plan_builder::finish(float beat)
     /* The farthest that surfaces come in two substeps: see contact.cu. */
     for (int s = 0; s < m.slots; s++)
         m.slot[s].margin = 2 * m.timestep * (most_surface_speed(m, m.slot[s].a) + most_surface_speed(m, m.slot[s].b));
+    require(fill_islands(m), "bodies between islands");
+    require(m.substeps % 2 == 0, "an odd number of substeps: two steps in a row would not have the same ops");
     return p;
 }

@@ -3,7 +3,8 @@
  * come back. Never looks at who executes the ops: every runner is given the same ones.
  *
  * Counts lag by one substep: broad of tick t fills buffer t & 1, a copy brings its counts home, and narrow of tick
- * t + 1 works on them. So the host waits for a copy behind which a whole substep has been queued already.
+ * t + 1 works on them. So the host waits for a copy behind which a whole substep has been queued already. If the host
+ * does not decide, there is no copy, and the ops are the same in each step whose first tick has the same parity.
  */
 #include "program.h"
 
@@ -12,8 +13,9 @@
 
 #include "runner.h"
 
-program::program(const scene &s, actor a)
-    : s_(s), m_(s.p->m), actor_(a), tick_(1), substep_(0), next_(BEFORE_COUNTS), footprints_(false)
+program::program(const scene &s, actor a, decider d)
+    : s_(s), m_(s.p->m), actor_(a), decider_(d), tick_(1), clock_(0), substep_(0), next_(BEFORE_COUNTS),
+      footprints_(false)
 {
     ready.reserve(64);
 }
@@ -138,7 +140,8 @@ void program::add_broad(int type)
     const arena &a = s_.at;
     const int side = tick_ & 1, tiles = s_.first_tile[type + 1] - s_.first_tile[type];
     int *const counts = a.counts[side] + s_.first_tile[type];
-    const broad_args b = {s_.worlds, type, a.m, a.pos, a.rot, a.candidates[side][type], counts};
+    const broad_args b = {s_.worlds, type,   told_tick(), a.m, a.pos, a.rot, a.candidates[side][type],
+                          counts,    words()};
     const size_t threads = static_cast<size_t>(tiles) * BROAD_TILE;
     op &o = add(kernel_broad, &b, sizeof b, threads, BROAD_TILE);
 
@@ -146,6 +149,10 @@ void program::add_broad(int type)
     touch_bodies(o, ACS_READ, a.rot, ROT, type_bodies(type));
     touch(o, ACS_UPDATE, a.candidates[side][type], threads * sizeof(int));
     touch(o, ACS_WRITE, counts, static_cast<size_t>(tiles) * sizeof(int));
+    if (!words())
+        return;
+    touch(o, ACS_READ, &words()->clock, sizeof words()->clock);
+    touch(o, ACS_UPDATE, &words()->found[side ^ 1][type], sizeof words()->found[0][0]);
 }
 
 void program::add_copy()
@@ -160,6 +167,25 @@ void program::add_copy()
     o.target = s_.host_counts[side];
     o.bytes = static_cast<size_t>(s_.first_tile[m_.types]) * sizeof(int);
     o.copy = side;
+}
+
+/* For the sections of the next tick. */
+void program::add_islands()
+{
+    const islands_args k = {1, told_tick(), s_.at.m, words()};
+    op &o = add(kernel_islands, &k, sizeof k, 1, CONTACT_BLOCK);
+
+    touch_words(o, tick_ + 1);
+    touch(o, ACS_WRITE, words()->island[(tick_ + 1) & 1], sizeof(unsigned) * static_cast<size_t>(m_.islands));
+}
+
+/* What brings the counts of this tick to whoever decides. */
+void program::add_counts()
+{
+    if (decider_ == HOST_DECIDES)
+        add_copy();
+    else if (decider_ == GPU_DECIDES)
+        add_islands();
 }
 
 void program::before_counts()
@@ -177,19 +203,39 @@ void program::before_counts()
     add_integrate();
     for (int t = 0; t < m_.types; t++)
         add_broad(t);
-    add_copy();
+    add_counts();
 }
 
-void program::add_narrow(int type, int count)
+/* NULL: the host decides. */
+device_words *program::words() const
+{
+    return decider_ == HOST_DECIDES ? nullptr : s_.at.words;
+}
+
+/* What takes_part reads of a tick. */
+void program::touch_words(op &o, int tick)
+{
+    if (!words())
+        return;
+    touch(o, ACS_READ, &words()->clock, sizeof words()->clock);
+    touch(o, ACS_READ, words()->found[tick & 1], sizeof words()->found[0]);
+}
+
+/* Where the device has a clock, kernels count from it. So their arguments are the same in each step. */
+int program::told_tick() const
+{
+    return words() ? tick_ - clock_ : tick_;
+}
+
+op &program::add_narrow(int type, unsigned threads)
 {
     const arena &a = s_.at;
     const int side = (tick_ - 1) & 1, tiles = s_.first_tile[type + 1] - s_.first_tile[type];
     const unsigned bodies = type_bodies(type);
     const int *const counts = a.counts[side] + s_.first_tile[type];
     const int *const candidates = a.candidates[side][type];
-    const unsigned threads = static_cast<unsigned>(count);
-    const narrow_args n = {threads, s_.worlds, type,  tick_, a.m,  candidates,
-                           counts,  a.pos,     a.rot, a.vel, a.manifold[type]};
+    const narrow_args n = {threads, s_.worlds, type,  told_tick(), a.m,              candidates,
+                           counts,  a.pos,     a.rot, a.vel,       a.manifold[type], words()};
     op &o = add(kernel_narrow, &n, sizeof n, threads, CONTACT_BLOCK);
     unsigned with_ground = bodies;
 
@@ -197,64 +243,24 @@ void program::add_narrow(int type, int count)
         with_ground |= 1u << m_.slot[m_.type[type].first_slot + k].b;
     touch(o, ACS_READ, candidates, static_cast<size_t>(tiles) * BROAD_TILE * sizeof(int));
     touch(o, ACS_READ, counts, static_cast<size_t>(tiles) * sizeof(int));
+    if (words())
+        touch(o, ACS_READ, &words()->clock, sizeof words()->clock);
     touch_bodies(o, ACS_READ, a.pos, POS, with_ground);
     touch_bodies(o, ACS_READ, a.rot, ROT, bodies);
     touch_bodies(o, ACS_READ, a.vel, VEL, bodies);
     touch_range(o, ACS_UPDATE, a.manifold[type], MANIFOLD, 0, m_.type[type].slots);
+    return o;
 }
 
-/**
- * Bodies that contacts may connect in this substep, as ranges: a pair type with candidates joins all of its bodies, the
- * ground and bodies on a path join nothing. Ranges that overlap are one island, and the nearest ones are united until
- * no more than MAX_ISLANDS are left.
- */
-int program::find_islands(unsigned active, island *out) const
-{
-    island found[MAX_SLOTS];
-    int count = 0;
-
-    for (int k = 0; k < m_.slots; k++) {
-        const slot_model &s = m_.slot[k];
-        if (!(active >> s.type & 1))
-            continue;
-        const bool both = m_.body[s.b].inverse_mass > 0;
-        const int low = both && s.b < s.a ? s.b : s.a, high = both && s.b > s.a ? s.b : s.a;
-        found[count++] = {low, high - low + 1, 1u << s.type};
-    }
-    /* Unite the two ranges that are nearest (negative: they overlap) until what is left is apart and few enough. */
-    for (;;) {
-        int best = MAX_BODIES, x = 0, y = 0;
-        for (int i = 0; i < count; i++)
-            for (int j = i + 1; j < count; j++) {
-                const island &p = found[i].first <= found[j].first ? found[i] : found[j];
-                const island &q = found[i].first <= found[j].first ? found[j] : found[i];
-                const int between = (found[i].types & found[j].types) ? -1 : q.first - p.first - p.bodies;
-                if (between < best) {
-                    best = between;
-                    x = i;
-                    y = j;
-                }
-            }
-        if (count < 2 || (best >= 0 && count <= MAX_ISLANDS))
-            break;
-        const int first = found[x].first < found[y].first ? found[x].first : found[y].first;
-        const int end_x = found[x].first + found[x].bodies, end_y = found[y].first + found[y].bodies;
-        found[x] = {first, (end_x > end_y ? end_x : end_y) - first, found[x].types | found[y].types};
-        found[y] = found[--count];
-    }
-    for (int k = 0; k < count; k++)
-        out[k] = found[k];
-    return count;
-}
-
-void program::add_solve(const island &i, int iteration)
+/* Where the host does not decide, bodies may be left out: what they would write is kept. */
+op &program::add_solve(const island &i, int iteration)
 {
     const arena &a = s_.at;
     const size_t threads = static_cast<size_t>(i.bodies) * static_cast<size_t>(s_.worlds);
     const float *const in = a.dv[(iteration + 1) & 1];
     float *const out = a.dv[iteration & 1];
-    solve_args v = {
-        static_cast<unsigned>(threads), s_.worlds, tick_, iteration, i.first, i.types, a.m, in, out, {}, {}};
+    solve_args v = {static_cast<unsigned>(threads), s_.worlds, told_tick(), iteration, i.first, i.types, a.m, in, out,
+                    {}, {}, words()};
 
     for (int t = 0; t < m_.types; t++) {
         v.manifold[t] = a.manifold[t];
@@ -268,14 +274,16 @@ void program::add_solve(const island &i, int iteration)
         }
     if (iteration > 0)
         touch_range(o, ACS_READ, in, VEL, i.first, i.bodies);
-    touch_range(o, ACS_WRITE, out, VEL, i.first, i.bodies);
+    touch_range(o, words() ? ACS_UPDATE : ACS_WRITE, out, VEL, i.first, i.bodies);
+    touch_words(o, tick_);
+    return o;
 }
 
-void program::add_apply(const island *islands, int count)
+op &program::add_apply(const island *islands, int count)
 {
     const arena &a = s_.at;
     const float *const dv = a.dv[(ITERATIONS - 1) & 1];
-    apply_args p = {0, s_.worlds, count, {}, {}, a.m, dv, a.vel};
+    apply_args p = {0, s_.worlds, told_tick(), count, {}, {}, a.m, dv, a.vel, words()};
     size_t bodies = 0;
 
     for (int k = 0; k < count; k++) {
@@ -290,6 +298,8 @@ void program::add_apply(const island *islands, int count)
         touch_range(o, ACS_READ, dv, VEL, islands[k].first, islands[k].bodies);
         touch_range(o, ACS_UPDATE, a.vel, VEL, islands[k].first, islands[k].bodies);
     }
+    touch_words(o, tick_);
+    return o;
 }
 
 void program::after_counts()
@@ -303,16 +313,55 @@ void program::after_counts()
         for (int k = s_.first_tile[t]; k < s_.first_tile[t + 1]; k++)
             count += counts[k];
         if (count > 0) {
-            add_narrow(t, count);
+            add_narrow(t, static_cast<unsigned>(count));
             active |= 1u << t;
         }
     }
-    const int found = find_islands(active, islands);
+    const int found = find_islands(m_, active, islands);
     for (int k = 0; k < ITERATIONS; k++)
         for (int i = 0; i < found; i++)
             add_solve(islands[i], k);
     if (found > 0)
         add_apply(islands, found);
+}
+
+/* The narrow phases of these pair types, whatever is found. */
+void program::add_narrows(unsigned types)
+{
+    for (int t = 0; t < m_.types; t++)
+        if (types >> t & 1)
+            add_narrow(t, static_cast<unsigned>(s_.first_tile[t + 1] - s_.first_tile[t]) * BROAD_TILE);
+}
+
+/* Everything about one of the model's islands, behind the word that says whether it has candidates. */
+void program::add_section(int k)
+{
+    const unsigned *const word = &s_.at.words->island[tick_ & 1][k];
+    const size_t first = ready.size();
+
+    add_narrows(m_.island[k].types);
+    for (int i = 0; i < ITERATIONS; i++)
+        add_solve(m_.island[k], i);
+    add_apply(&m_.island[k], 1);
+    for (size_t i = first; i < ready.size(); i++)
+        ready[i].section = word;
+    ready[first].section_begins = true;
+    ready.back().section_ends = true;
+}
+
+/* The ops of a tick for all contacts that there can be. */
+void program::all_contacts()
+{
+    if (decider_ == GPU_DECIDES) {
+        for (int k = 0; k < m_.islands; k++)
+            add_section(k);
+        return;
+    }
+    add_narrows((1u << m_.types) - 1);
+    for (int i = 0; i < ITERATIONS; i++)
+        for (int k = 0; k < m_.islands; k++)
+            add_solve(m_.island[k], i);
+    add_apply(m_.island, m_.islands);
 }
 
 /* ----------------------------------------------------------------------------------------------- end of an env step */
@@ -352,8 +401,8 @@ void program::add_reset()
 {
     const arena &a = s_.at;
     const size_t threads = static_cast<size_t>(m_.bodies) * static_cast<size_t>(s_.worlds);
-    const reset_args r = {static_cast<unsigned>(threads), s_.worlds, a.m,   a.done, a.first_pos,
-                          a.first_rot,                    a.first_vel, a.pos, a.rot,  a.vel};
+    const reset_args r = {static_cast<unsigned>(threads), s_.worlds,   a.m,   a.done, a.first_pos, a.first_rot,
+                          a.first_vel,                    a.pos,       a.rot, a.vel,  words()};
     op &o = add(kernel_reset, &r, sizeof r, threads, BODY_BLOCK);
 
     touch(o, ACS_READ, a.done, static_cast<size_t>(s_.worlds) * sizeof(int));
@@ -363,6 +412,10 @@ void program::add_reset()
     touch_range(o, ACS_UPDATE, a.pos, POS, 0, m_.bodies);
     touch_range(o, ACS_UPDATE, a.rot, ROT, 0, m_.bodies);
     touch_range(o, ACS_UPDATE, a.vel, VEL, 0, m_.bodies);
+    if (!words())
+        return;
+    touch(o, ACS_UPDATE, &words()->clock, sizeof words()->clock);
+    clock_ += m_.substeps;
 }
 
 void program::add_reward()
@@ -401,7 +454,7 @@ void program::prime(bool footprints)
     tick_ = 0;
     for (int t = 0; t < m_.types; t++)
         add_broad(t);
-    add_copy();
+    add_counts();
     if (actor_ == ACTOR_CALLER)
         add_observe();
     tick_ = 1;
@@ -417,8 +470,12 @@ bool program::advance(runner &r, bool footprints)
         next_ = AFTER_COUNTS;
         return true;
     case AFTER_COUNTS:
-        r.wait_copy(s_.index, (tick_ - 1) & 1);
-        after_counts();
+        if (decider_ == HOST_DECIDES) {
+            r.wait_copy(s_.index, (tick_ - 1) & 1);
+            after_counts();
+        } else {
+            all_contacts();
+        }
         tick_++;
         next_ = ++substep_ < m_.substeps ? BEFORE_COUNTS : STEP_END;
         return true;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <vector>
 
+#include "islands.h"
 #include "scene.h"
 
 enum { OP_ARG_BYTES = 256, OP_SEGMENTS = 24 };
@@ -22,6 +23,8 @@ struct op {
     void *target;
     size_t bytes;
     int copy; /* which of the scene's two host buffers a copy fills */
+    const unsigned *section; /* the op runs only if this word, on the device, is not 0; NULL: always */
+    bool section_begins, section_ends; /* the ops of a section follow each other */
     alignas(8) char args[OP_ARG_BYTES];
     acs_segment segment[OP_SEGMENTS];
 };
@@ -32,10 +35,17 @@ class runner;
 /** Where actions come from: kernels of the scene, or the caller, which writes arena::act before each step. */
 enum actor { ACTOR_SCENE, ACTOR_CALLER };
 
+/**
+ * Who decides which contacts there are. The host waits for their counts, and launches what they need. Or the kernels
+ * are launched for all contacts that there can be, and look for themselves. The GPU has the same kernels, in a section for
+ * each island that it may switch off; a runner that has no sections runs all of them.
+ */
+enum decider { HOST_DECIDES, KERNELS_DECIDE, GPU_DECIDES };
+
 /** The ops of one scene. Deterministic: the same counts give the same ops, whoever executes them. */
 class program {
 public:
-    explicit program(const scene &s, actor a = ACTOR_SCENE);
+    explicit program(const scene &s, actor a = ACTOR_SCENE, decider d = HOST_DECIDES);
 
     /**
      * The ops that find the first substep's candidates, and observe for a caller's first action; to be issued before the
@@ -50,15 +60,8 @@ public:
 
     std::vector<op> ready;
 
-    /** Bodies first .. first + bodies - 1, which contacts of these pair types may connect. */
-    struct island {
-        int first, bodies;
-        unsigned types;
-    };
-    /** The islands of a substep in which these pair types have candidates. @return how many; at most MAX_ISLANDS. */
-    int find_islands(unsigned active, island *out) const;
-
 private:
+    using island = island_model;
     enum portion { BEFORE_COUNTS, AFTER_COUNTS, STEP_END, STEP_OVER };
 
     op &add(const kernel_object &kernel, const void *args, size_t bytes, size_t threads, uint32_t block);
@@ -69,14 +72,22 @@ private:
     unsigned type_bodies(int type) const;
     void before_counts();
     void after_counts();
+    void all_contacts();
     void step_end();
     void add_joints(int joint_class);
     void add_integrate();
     void add_broad(int type);
     void add_copy();
-    void add_narrow(int type, int count);
-    void add_solve(const island &i, int iteration);
-    void add_apply(const island *islands, int count);
+    void add_islands();
+    void add_counts();
+    device_words *words() const;
+    void touch_words(op &o, int tick);
+    int told_tick() const;
+    op &add_narrow(int type, unsigned threads);
+    op &add_solve(const island &i, int iteration);
+    op &add_apply(const island *islands, int count);
+    void add_narrows(unsigned types);
+    void add_section(int k);
     void add_observe();
     void add_policy();
     void add_reward();
@@ -85,7 +96,8 @@ private:
     const scene &s_;
     const model &m_;
     actor actor_;
-    int tick_, substep_;
+    decider decider_;
+    int tick_, clock_, substep_; /* the clock: as words() has it */
     portion next_;
     bool footprints_;
 };
@@ -93,7 +105,10 @@ private:
 /** What `run` did, for reports. */
 struct launch_counts {
     uint64_t kernels = 0, copies = 0, segments = 0;
-    uint64_t ctas[7] = {}; /* kernels by CTAs: 1, 2-4, 5-9, 10-19, 20-39, 40-79, more */
+    uint64_t sections = 0; /* that the GPU decides about */
+    uint64_t ctas[7] = {}; /* kernels by CTAs at most: 1, 2-4, 5-9, 10-19, 20-39, 40-79, more */
+
+    void add(const launch_counts &more);
 };
 
 /** Issue order of several scenes. */
@@ -109,10 +124,13 @@ public:
     launch_counts counts;
 
 private:
+    void send_all();
     void send(const op &o);
+    size_t send_turn(const std::vector<op> &ops, size_t first);
     std::vector<program> programs_;
     order order_;
     runner &runner_;
+    launch_counts step_; /* of the step under way */
 };
 
 #endif

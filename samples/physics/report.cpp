@@ -31,6 +31,21 @@ static double speed_up(const measured *a, const measured *b)
     return a && b && a->median() > 0 ? b->median() / a->median() : 0;
 }
 
+/* Kernels as the program launches them. Decisions are kernels of the library's own, and counted apart. */
+static void print_kernels(const settings &s, const measured &r)
+{
+    const launch_counts &c = r.counts;
+
+    printf("kernels     %llu, %.1f per step of all scenes (%s); %llu copies of counts",
+           static_cast<unsigned long long>(c.kernels), static_cast<double>(c.kernels) / s.steps, r.name,
+           static_cast<unsigned long long>(c.copies));
+    if (r.not_run > 0 || c.sections > 0)
+        printf("; %llu sections decided on the device, %llu kernels switched off",
+               static_cast<unsigned long long>(c.sections),
+               static_cast<unsigned long long>(r.not_run));
+    printf("\n");
+}
+
 void report_print(const settings &s, const char *backend, const std::vector<measured> &runs)
 {
     const launch_counts &c = runs.front().counts;
@@ -38,9 +53,9 @@ void report_print(const settings &s, const char *backend, const std::vector<meas
 
     printf("physics     %d scenes of %d worlds, %d steps, issued %s; backend %s; median of %d\n", s.scenes, s.worlds,
            s.steps, s.issue_order == ORDER_SCENE ? "scene after scene" : "interleaved", backend, s.repeat);
-    printf("kernels     %llu, %.1f per step of all scenes; %llu copies of counts\n",
-           static_cast<unsigned long long>(c.kernels), static_cast<double>(c.kernels) / s.steps,
-           static_cast<unsigned long long>(c.copies));
+    for (size_t k = 0; k < runs.size(); k++)
+        if (k == 0 || runs[k].counts.kernels != runs[k - 1].counts.kernels)
+            print_kernels(s, runs[k]);
     printf("CTAs        ");
     for (int k = 0; k < 7; k++)
         printf("%s: %.0f %%%s", cta_range[k], 100.0 * static_cast<double>(c.ctas[k]) / static_cast<double>(c.kernels),
@@ -85,7 +100,10 @@ bool report_json(const settings &s, const char *backend, const std::vector<measu
         fprintf(f, "%s\"%s\": {\"median_s\": %.9f, \"seconds\": [", k ? ",\n  " : "", runs[k].name, runs[k].median());
         for (size_t i = 0; i < runs[k].seconds.size(); i++)
             fprintf(f, "%s%.9f", i ? ", " : "", runs[k].seconds[i]);
-        fprintf(f, "]}");
+        fprintf(f, "], \"kernels\": %llu, \"sections\": %llu, \"not_run\": %llu}",
+                static_cast<unsigned long long>(runs[k].counts.kernels),
+                static_cast<unsigned long long>(runs[k].counts.sections),
+                static_cast<unsigned long long>(runs[k].not_run));
     }
     const measured *const acs = find(runs, "acs");
     fprintf(f, "},\n \"speedup_stream\": %.4f, \"speedup_streams\": %.4f}\n", speed_up(acs, find(runs, "stream")),

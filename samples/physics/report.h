@@ -11,9 +11,10 @@
 struct settings {
     int scenes, worlds, steps, repeat;
     order issue_order;
-    bool use_acs, use_stream, use_streams, check, audit;
+    bool use_acs, use_captured, use_stream, use_streams, check, audit;
     uint64_t seed;
     const char *render, *json;
+    int decide; /* a decider; negative: KERNELS_DECIDE for acs, HOST_DECIDES for the others */
 };
 
 /** One way to run, with the times of its repetitions. */
@@ -21,6 +22,7 @@ struct measured {
     const char *name;
     std::vector<double> seconds;
     launch_counts counts;
+    uint64_t not_run; /* of the kernels counted: those that a word on the device switched off */
     double median() const;
 };
 

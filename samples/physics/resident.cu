@@ -49,8 +49,8 @@ namespace {
 #include "motion.cu"
 #include "policy.cu"
 
-ACS_EXECUTOR(executor, BODY_BLOCK, 0, kinetic_body, joint_body, motor_body, integrate_body, broad_body, narrow_body,
-             solve_body, apply_body, observe_body, hidden_body, action_body, reward_body, reset_body)
+ACS_EXECUTOR(executor, BODY_BLOCK, 0, kinetic_body, joint_body, motor_body, integrate_body, broad_body, islands_body,
+             narrow_body, solve_body, apply_body, observe_body, hidden_body, action_body, reward_body, reset_body)
 
 } // namespace
 

@@ -42,9 +42,13 @@ namespace {
 /* Through ACS: the footprints say what may run at once. */
 class acs_runner : public runner {
 public:
-    acs_runner(acs_context *context, int scenes) : context_(context), copies_(static_cast<size_t>(scenes)) {}
+    acs_runner(acs_context *context, int scenes, decider d)
+        : context_(context), decider_(d), copies_(static_cast<size_t>(scenes))
+    {
+    }
 
     bool footprints() const override { return true; }
+    decider decides() const override { return decider_; }
 
     void launch(const op &o) override
     {
@@ -63,7 +67,12 @@ public:
         p.args = {&arg, 1};
         p.uses = {o.segment, o.segments, nullptr, nullptr, 0};
         p.site = &o.kernel->site;
+        /* The sections of a scene's ops are whole: no other scene's op comes in between. */
+        if (o.section_begins)
+            require_acs(acs_if(context_, o.section), "acs_if");
         require_queued(acs_launch(context_, &p), o.kernel->site.name);
+        if (o.section_ends)
+            require_acs(acs_end_if(context_), "acs_end_if");
     }
 
     void wait_copy(int scene, int copy) override
@@ -72,6 +81,10 @@ public:
     }
 
     void finish() override { require_acs(acs_sync(context_), "acs_sync"); }
+
+private:
+protected:
+    acs_context *const context_;
 
 private:
     static void require_queued(acs_op op, const char *what)
@@ -83,14 +96,73 @@ private:
     struct pair {
         acs_op op[2];
     };
-    acs_context *context_;
+    const decider decider_;
     std::vector<pair> copies_;
 };
+
+#if PHYSICS_CUDA
+/* Through ACS too, but only once: the first step's ops become a graph. */
+class captured_runner : public acs_runner {
+public:
+    captured_runner(acs_context *context, int scenes, decider d) : acs_runner(context, scenes, d)
+    {
+        require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    }
+
+    ~captured_runner() override
+    {
+        if (step_)
+            (void)cudaGraphExecDestroy(step_);
+        (void)cudaStreamDestroy(stream_);
+    }
+    captured_runner(const captured_runner &) = delete;
+    captured_runner &operator=(const captured_runner &) = delete;
+
+    const launch_counts *step_begins() override
+    {
+        if (step_) {
+            require_cuda(cudaGraphLaunch(step_, stream_), "cudaGraphLaunch");
+            return &of_step_;
+        }
+        acs_runner::finish(); /* the graph does not wait for what came before it */
+        require_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+        if (acs_after_stream(context_, stream_, ACS_USES_ANY) == 0)
+            require_acs(acs_last_error(nullptr), "acs_after_stream");
+        return nullptr;
+    }
+
+    void step_ends(const launch_counts &of_step) override
+    {
+        cudaGraph_t graph = nullptr;
+
+        require_acs(acs_stream_after(context_, stream_, ACS_USES_ANY), "acs_stream_after");
+        require_cuda(cudaStreamEndCapture(stream_, &graph), "cudaStreamEndCapture");
+        require_cuda(cudaGraphInstantiate(&step_, graph, 0), "cudaGraphInstantiate");
+        require_cuda(cudaGraphDestroy(graph), "cudaGraphDestroy");
+        require_cuda(cudaGraphUpload(step_, stream_), "cudaGraphUpload"); /* as graphs with decisions need */
+        of_step_ = of_step;
+        require_cuda(cudaGraphLaunch(step_, stream_), "cudaGraphLaunch");
+    }
+
+    void finish() override
+    {
+        acs_runner::finish();
+        require_cuda(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+    }
+
+private:
+    cudaStream_t stream_ = nullptr;
+    cudaGraphExec_t step_ = nullptr;
+    launch_counts of_step_;
+};
+#endif
 
 /* On the calling thread, one op after another. */
 class inline_runner : public runner {
 public:
-    explicit inline_runner(bool thread_per_scene) : thread_per_scene_(thread_per_scene) {}
+    inline_runner(bool thread_per_scene, decider d) : thread_per_scene_(thread_per_scene), decider_(d) {}
+
+    decider decides() const override { return decider_; }
 
     void launch(const op &o) override
     {
@@ -116,14 +188,15 @@ public:
 
 private:
     bool thread_per_scene_;
+    decider decider_;
 };
 
 #if PHYSICS_CUDA
 /* Plain CUDA: one stream, or one per scene as a programmer would write it by hand. */
 class stream_runner : public runner {
 public:
-    stream_runner(int streams, int scenes)
-        : streams_(static_cast<size_t>(streams)), copied_(static_cast<size_t>(scenes))
+    stream_runner(int streams, int scenes, decider d)
+        : decider_(d), streams_(static_cast<size_t>(streams)), copied_(static_cast<size_t>(scenes))
     {
         for (cudaStream_t &s : streams_)
             require_cuda(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -142,6 +215,8 @@ public:
     }
     stream_runner(const stream_runner &) = delete;
     stream_runner &operator=(const stream_runner &) = delete;
+
+    decider decides() const override { return decider_; }
 
     void launch(const op &o) override
     {
@@ -173,6 +248,7 @@ private:
     struct pair {
         cudaEvent_t event[2];
     };
+    decider decider_;
     std::vector<cudaStream_t> streams_;
     std::vector<pair> copied_;
 };
@@ -180,23 +256,33 @@ private:
 
 } // namespace
 
-std::unique_ptr<runner> make_acs_runner(acs_context *context, int scenes)
+std::unique_ptr<runner> make_acs_runner(acs_context *context, int scenes, decider d)
 {
-    return std::make_unique<acs_runner>(context, scenes);
+    return std::make_unique<acs_runner>(context, scenes, d);
 }
 
-std::unique_ptr<runner> make_inline_runner(bool thread_per_scene)
-{
-    return std::make_unique<inline_runner>(thread_per_scene);
-}
-
-std::unique_ptr<runner> make_stream_runner(int streams, int scenes)
+std::unique_ptr<runner> make_captured_runner(acs_context *context, int scenes, decider d)
 {
 #if PHYSICS_CUDA
-    return std::make_unique<stream_runner>(streams, scenes);
+    return std::make_unique<captured_runner>(context, scenes, d);
+#else
+    (void)context, (void)scenes, (void)d;
+    return nullptr;
+#endif
+}
+
+std::unique_ptr<runner> make_inline_runner(bool thread_per_scene, decider d)
+{
+    return std::make_unique<inline_runner>(thread_per_scene, d);
+}
+
+std::unique_ptr<runner> make_stream_runner(int streams, int scenes, decider d)
+{
+#if PHYSICS_CUDA
+    return std::make_unique<stream_runner>(streams, scenes, d);
 #else
     (void)scenes;
-    return make_inline_runner(streams > 1);
+    return make_inline_runner(streams > 1, d);
 #endif
 }
 

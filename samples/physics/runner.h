@@ -14,6 +14,14 @@ public:
     virtual ~runner() {}
     /** Do the ops need footprints? Runners that don't use them do not pay for them. */
     virtual bool footprints() const { return false; }
+    /** Who decides which contacts there are; HOST_DECIDES: what runners do that know nothing of words on the device. */
+    virtual decider decides() const { return HOST_DECIDES; }
+    /**
+     * A step of all scenes begins. @return what it has, if the runner has started all of it, as it was the last time;
+     * NULL: it wants the step's ops, and `step_ends` behind them.
+     */
+    virtual const launch_counts *step_begins() { return nullptr; }
+    virtual void step_ends(const launch_counts &of_step) { (void)of_step; }
     /** Starts an op. */
     virtual void launch(const op &o) = 0;
     /** Returns when the copy that fills this host buffer of the scene is complete. */
@@ -28,11 +36,16 @@ public:
 void require_acs(acs_status status, const char *what);
 void require_cuda(int code, const char *what);
 
-std::unique_ptr<runner> make_acs_runner(acs_context *context, int scenes);
+std::unique_ptr<runner> make_acs_runner(acs_context *context, int scenes, decider d = KERNELS_DECIDE);
+/**
+ * The same, but the first step becomes a CUDA graph, whose edges are those of the footprints, and each step is a launch
+ * of it. Only on a GPU, with an even number of substeps, and not if the host decides: then steps have other ops.
+ */
+std::unique_ptr<runner> make_captured_runner(acs_context *context, int scenes, decider d = KERNELS_DECIDE);
 /** Plain launches to `streams` streams, scene k to stream k mod streams. */
-std::unique_ptr<runner> make_stream_runner(int streams, int scenes);
+std::unique_ptr<runner> make_stream_runner(int streams, int scenes, decider d = HOST_DECIDES);
 /** The same on CPU threads: each thread runs its scenes' kernels in place. */
-std::unique_ptr<runner> make_inline_runner(bool thread_per_scene);
+std::unique_ptr<runner> make_inline_runner(bool thread_per_scene, decider d = HOST_DECIDES);
 
 /** Copy between the host and an arena while nothing runs. */
 void memory_copy(bool gpu, void *to, const void *from, size_t bytes);

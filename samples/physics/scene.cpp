@@ -80,6 +80,8 @@ arena scene_layout(const plan &p, int worlds, char *base)
     }
     for (int k = 0; k < 2; k++)
         a.counts[k] = c.take<int>(tiles);
+    a.common = c.used;
+    a.words = c.take<device_words>(1);
     a.bytes = c.used;
     return a;
 }

@@ -21,7 +21,9 @@ struct arena {
     int *done;
     int *candidates[2][MAX_TYPES], *counts[2]; /* [tick & 1] */
     float *manifold[MAX_TYPES], *lambda[MAX_TYPES];
-    size_t bytes;
+    /* Only written where the device decides, so not part of the state that ways to run have in common. */
+    device_words *words;
+    size_t common, bytes; /* up to the words, and all */
 };
 
 struct scene {

@@ -50,15 +50,6 @@ private:
     bool visible_ = false;
 };
 
-void add_counts(launch_counts &to, const launch_counts &from)
-{
-    to.kernels += from.kernels;
-    to.copies += from.copies;
-    to.segments += from.segments;
-    for (int k = 0; k < 7; k++)
-        to.ctas[k] += from.ctas[k];
-}
-
 } // namespace
 
 simulation simulation_create(acs_context *context, int scenes, int worlds, uint64_t seed)
@@ -140,7 +131,7 @@ static launch_counts run_apart(const simulation &s, runner &r, int threads, orde
         t.join();
     seconds = seconds_since(start);
     for (auto &p : parts)
-        add_counts(sum, p->counts);
+        sum.add(p->counts);
     return sum;
 }
 
