@@ -4,10 +4,11 @@
  * happens inside the call. It uses neither FIFO nor core, and starts nothing.
  */
 #include "capture/capture.h"
-#include "api/draft.h"
+#include "capture/capture_order.h"
+#include "capture/capture_scratch.h"
 
+#include "api/draft.h"
 #include "base/tuning.h"
-#include "capture/section_shape.h"
 
 #include <stdlib.h>
 
@@ -21,7 +22,6 @@ struct acs_capture {
     bool over;         /* whether it takes no more ops */
     void *stream;      /* stream through which the current section adds nodes; NULL: none */
     acs_capture_scratches scratches;
-    acs_section_shape shape; /* of the ops since a section ended last */
 };
 
 struct acs_section {
@@ -112,9 +112,7 @@ static acs_status add_join_node(void *user, const acs_nodes *behind, acs_nodes *
     acs_backend *backend = capture->context->backend;
     if (!capture->stream)
         return ACS_ERR_STATE; /* no section is at work, so no join is made */
-    ACS_TRY(ops_of(capture->context)->add(backend, capture->stream, capture->id, NULL, NULL, behind, end));
-    acs_section_shape_add(&capture->shape, NULL, behind, end);
-    return ACS_OK;
+    return ops_of(capture->context)->add(backend, capture->stream, capture->id, NULL, NULL, behind, end);
 }
 
 static acs_status order_create(acs_capture *capture)
@@ -126,7 +124,6 @@ static acs_status order_create(acs_capture *capture)
         .join = add_join_node,
         .user = capture,
     };
-    capture->shape.off |= config.in_order;
     return acs_capture_order_create(&config, &capture->order);
 }
 
@@ -169,7 +166,6 @@ static void capture_free(acs_capture *capture)
     acs_capture_order_destroy(capture->order);
     acs_nodes_fini(&capture->last);
     acs_capture_scratches_fini(&capture->scratches);
-    acs_section_shape_forget(&capture->shape);
     free(capture);
 }
 
@@ -336,8 +332,6 @@ static acs_status add_node_locked(acs_section *section, acs_record *op)
         if (status == ACS_OK)
             status = send_locked(section, op, block ? block->memory : NULL, &behind, &ends);
         bool sent = ends.count > 0;
-        if (sent)
-            acs_section_shape_add(&capture->shape, op->kind == ACS_KIND_CALL ? at.backend : NULL, &behind, &ends);
         acs_status put = acs_capture_order_put(capture->order, sent ? &ends : &behind, &number);
         if (block && put == ACS_OK)
             put = acs_capture_scratch_used(block, number, &ends);
@@ -441,9 +435,6 @@ static acs_status stand_for(acs_section *section, acs_record *op, const acs_node
         status = ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the nodes of a capture");
     if (status == ACS_OK)
         status = acs_capture_order_put(capture->order, &ends, number);
-    const acs_capture_at at = {capture->context->backend, section->stream, capture->id};
-    if (status == ACS_OK)
-        status = acs_section_shape_own(&capture->shape, &at, nodes);
     acs_nodes_fini(&ends);
     return status;
 }
@@ -544,8 +535,6 @@ static acs_status end_locked(acs_draft *draft, void *stream, uint64_t id, const 
     /* Also if the capture is over, since the section can then end in no other way. */
     if (ends && (status == ACS_OK || status == ACS_ERR_STATE))
         section_close_locked(context, section);
-    if (ends && status == ACS_OK)
-        status = acs_section_shape_make(&capture->shape, &(acs_capture_at){context->backend, stream, id});
     if (status == ACS_OK)
         (void)finish_locked(draft);
     return status;

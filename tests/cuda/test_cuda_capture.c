@@ -36,6 +36,21 @@ static void independent_ops_become_a_wide_graph_between_the_streams_own_work(voi
     assert_int_equal(stats.kernels, 0);
 }
 
+static void a_wide_section_gets_no_edges_but_those_of_its_footprints(void **state)
+{
+    enum { OPS = 200 };
+    (void)state;
+    capture_begin(g_stream);
+    section_begin();
+    for (uint32_t i = 0; i < OPS; i++)
+        assert_int_not_equal(update(i, g_memory + 2 * i, NULL, 2), 0);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), OPS);
+    assert_int_equal(twin_graph_edges(graph, NULL, 0), 0);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+}
+
 static void only_ops_of_the_range_are_ordered_against_the_stream(void **state)
 {
     (void)state;
@@ -436,6 +451,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(independent_ops_become_a_wide_graph_between_the_streams_own_work),
+        TEST(a_wide_section_gets_no_edges_but_those_of_its_footprints),
         TEST(only_ops_of_the_range_are_ordered_against_the_stream),
         TEST(work_of_the_streams_own_inside_a_section_keeps_the_streams_order),
         TEST(copies_and_fills_become_nodes),

@@ -1,7 +1,7 @@
 /*
- * What the chains of sections gain. Programs of independent parts are captured by ACS inside of a section, and as graphs by
- * footprints: with the edges of the footprints alone, and with chains. Prints microseconds per launch of the graph, and
- * the host's microseconds per op to capture; judges nothing.
+ * What chains gain. Programs of independent parts are captured by ACS inside of a section, and as graphs by footprints:
+ * with the edges of the footprints alone, which a section has too, and with chains. Prints microseconds per launch of
+ * the graph, and the host's microseconds per op to capture; judges nothing.
  */
 #include "graph_time.cuh"
 #include "kernels.cuh"
