@@ -55,8 +55,8 @@ typedef struct acs_op_hooks {
     /* An op ended. Under the core's lock. Called with ACS_MODE_DEVICES. */
     void (*ended)(acs_context *context, const acs_end *end);
     /*
-     * The thread needs this op to go on, which may be held back; UINT64_MAX: all ops. `waits`: the program begins to wait
-     * for it. Called with ACS_MODE_REPEATS.
+     * The thread needs this op to go on, which may be held back; UINT64_MAX: all ops; 0: room for an op. `waits`: the
+     * program begins to wait for it. Called with ACS_MODE_REPEATS.
      */
     void (*flush)(acs_context *context, acs_op op, bool waits);
     /* A call wants to wait for all ops. An error if the thread may not wait, since its ops are captured or held. */
@@ -87,8 +87,8 @@ typedef struct acs_op_hooks {
     void (*report)(acs_context *context, const acs_statistics *statistics);
     /* acs_clear was called. */
     void (*clear)(acs_context *context);
-    /* A thread of the context found nothing to do. */
-    void (*idle)(acs_context *context);
+    /* A thread of the context found nothing to do. True: ops are held back, so another look is needed soon. */
+    bool (*idle)(acs_context *context);
 } acs_op_hooks;
 
 /* The stepper of a context in the sim backend, whose time is simulated: it takes the place of threads. */

@@ -258,13 +258,12 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
         acs_pause_briefly();
         return;
     }
-    if (context->hooks)
-        context->hooks->idle(context);
+    const bool held = context->hooks && context->hooks->idle(context);
     uint64_t epoch = acs_eventcount_prepare_wait(eventcount);
     if (!stopping(context) && !acs_step_with(context, start->action, worker_may(context, start->host_functions))) {
-        uint64_t nap_us = polls ? TUNE_WORKER_NAP_US : acs_watchdog_nap_us(context);
-        bool running = nap_us && acs_core_look(&context->core) != ACS_LOAD_NONE;
-        acs_eventcount_wait(eventcount, epoch, running ? nap_us : 0);
+        uint64_t nap_us = polls || held ? TUNE_WORKER_NAP_US : acs_watchdog_nap_us(context);
+        bool looks_again = held || (nap_us && acs_core_look(&context->core) != ACS_LOAD_NONE);
+        acs_eventcount_wait(eventcount, epoch, looks_again ? nap_us : 0);
     }
     acs_eventcount_cancel_wait(eventcount);
 }

@@ -156,8 +156,8 @@ static inline bool holds_back(const waiting *w)
 /* Ops that the thread needs may be held back, or the window may be full of such. `first`: the wait begins. */
 static void let_go_on(waiting *w, bool first)
 {
-    const bool one = !w->try && w->condition.type == ACS_WAIT_FOR_OP;
-    w->context->hooks->flush(w->context, one ? w->condition.op : UINT64_MAX, first && !w->try);
+    const acs_op one = w->condition.type == ACS_WAIT_FOR_OP ? w->condition.op : UINT64_MAX;
+    w->context->hooks->flush(w->context, w->try ? 0 : one, first && !w->try);
 }
 
 static void caller_sleeps(waiting *w)

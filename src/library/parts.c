@@ -48,10 +48,10 @@ static void report(acs_context *context, const acs_statistics *statistics)
     acs_device_choice_report(context, statistics);
 }
 
-static void idle(acs_context *context)
+static bool idle(acs_context *context)
 {
-    acs_repeats_idle(context);
     acs_ledger_member_give_back_if_idle(context);
+    return acs_repeats_idle(context);
 }
 
 static acs_op launch_beside(acs_context *context, const acs_launch_params *params)

@@ -182,6 +182,7 @@ static void enter(acs_context *context, entering *e)
         return;
     e->room = true;
     e->op = add(e, strand, known);
+    context->repeats->entered++;
     acs_repeat_queued(repeat, known, e->op);
     fetch_next(known);
     if (strand->place < strand->piece->shape->ops)

@@ -95,27 +95,32 @@ void acs_repeats_flush(acs_context *context, acs_op op, bool waits)
         sealed = acs_automatic_pass_end(context, false);
     if (over)
         sealed = acs_strand_seal(context, over);
-    acs_strand *awaited = op == UINT64_MAX ? NULL : open_with(all, op);
+    acs_strand *awaited = op && op != UINT64_MAX ? open_with(all, op) : NULL;
     if (awaited)
         sealed = acs_strand_seal(context, awaited);
-    else if (op == UINT64_MAX || (!waits && acs_core_stalled(&context->core)))
+    else if (op == UINT64_MAX || (op ? !waits && acs_core_stalled(&context->core) : acs_core_rests(&context->core)))
         seal_all(context, &sealed);
     acs_repeats_unlock(all);
     if (sealed)
         acs_context_queued(context, sealed, true);
 }
 
-void acs_repeats_idle(acs_context *context)
+bool acs_repeats_idle(acs_context *context)
 {
     acs_repeats *all = context->repeats;
     acs_op sealed = 0;
     if (!all || !atomic_load_explicit(&all->automatic, memory_order_relaxed)) /* relaxed: a hint */
-        return;
+        return false;
     acs_repeats_lock(all);
-    seal_all(context, &sealed);
+    const bool launches = all->entered != all->entered_before;
+    all->entered_before = all->entered;
+    const bool held = launches && all->open_strands;
+    if (!launches)
+        seal_all(context, &sealed);
     acs_repeats_unlock(all);
     if (sealed)
         acs_context_queued(context, sealed, true);
+    return held;
 }
 
 void acs_repeats_count(acs_context *context, acs_statistics *s)

@@ -47,11 +47,15 @@ acs_op acs_repeats_push(acs_draft *draft);
 /*
  * Seal the replay with this op, of any thread, since the thread needs the op to go on; UINT64_MAX: all. An op that is in
  * no replay needs none: it sealed what it depends on when it was queued. But if the window is full, all are sealed: they
- * take places there. `waits`: the program begins to wait for that op, or for all.
+ * take places there. 0: the thread needs room. All are sealed if nothing runs, since then no other op makes room.
+ * `waits`: the program begins to wait for that op, or for all.
  */
 void acs_repeats_flush(acs_context *context, acs_op op, bool waits);
-/* A worker finds nothing to do: seal what automatic passes hold back. */
-void acs_repeats_idle(acs_context *context);
+/*
+ * A worker finds nothing to do. If no kernel has entered a replay since the last time, the program has stopped launching:
+ * seal what automatic passes hold back. @return whether something stays held back.
+ */
+bool acs_repeats_idle(acs_context *context);
 /* Add to the statistics. */
 void acs_repeats_count(acs_context *context, acs_statistics *statistics);
 /* Write the lines of ACS_STATS=1: why most kernels of passes did not recur. All ops have ended. */

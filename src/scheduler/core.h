@@ -262,6 +262,11 @@ bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted);
 bool acs_core_true(acs_core *core, const acs_wait_condition *condition);
 /* Whether the window had no room for the next op. Takes the lock. */
 bool acs_core_stalled(acs_core *core);
+/*
+ * Whether nothing is under way but host functions and library calls, one of which may be asking. Then ops that wait do so
+ * for these, or for what is held. Takes the lock.
+ */
+bool acs_core_rests(acs_core *core);
 void acs_core_add_condition(acs_core *core, acs_wait_condition *condition);
 void acs_core_remove_condition(acs_core *core, acs_wait_condition *condition);
 /*

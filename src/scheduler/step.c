@@ -514,6 +514,14 @@ bool acs_core_stalled(acs_core *core)
     return stalled;
 }
 
+bool acs_core_rests(acs_core *core)
+{
+    acs_lock_acquire(&core->lock);
+    const bool rests = core->running <= core->host_running;
+    acs_lock_release(&core->lock);
+    return rests;
+}
+
 void acs_core_add_condition(acs_core *core, acs_wait_condition *condition)
 {
     acs_lock_acquire(&core->lock);

@@ -129,7 +129,30 @@ static void an_idle_worker_seals(void **state)
     }
     launch_most(context, 0);
     assert_non_null(context->repeats->open_strands);
-    acs_repeats_idle(context);
+    assert_true(acs_repeats_idle(context)); /* the program is launching */
+    assert_non_null(context->repeats->open_strands);
+    assert_false(acs_repeats_idle(context));
+    assert_null(context->repeats->open_strands);
+    assert_right(context);
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* A thread that needs room waits for what runs. Only where nothing runs, what is held back has to make room. */
+static void a_thread_without_room_seals_where_nothing_runs(void **state)
+{
+    (void)state;
+    acs_context *context = open_automatic(0);
+    for (uint32_t p = 0; p < 3; p++) {
+        launch_all(context, 0);
+        assert_right(context);
+    }
+    launch_most(context, 0);
+    assert_int_equal(context->core.running, 0);
+    context->core.running = 1;
+    acs_repeats_flush(context, 0, false);
+    assert_non_null(context->repeats->open_strands);
+    context->core.running = 0;
+    acs_repeats_flush(context, 0, false);
     assert_null(context->repeats->open_strands);
     assert_right(context);
     assert_int_equal(acs_close(context), ACS_OK);
@@ -238,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_hardly_recurs_rests, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_named_pass_stops_it, open_one, close_quietly),
         cmocka_unit_test(an_idle_worker_seals),
+        cmocka_unit_test(a_thread_without_room_seals_where_nothing_runs),
         cmocka_unit_test_setup_teardown(threads_share_a_pass, open_one, close_quietly),
         cmocka_unit_test(the_report_says_why),
         cmocka_unit_test(a_pass_may_be_open_at_close),
