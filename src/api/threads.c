@@ -258,7 +258,7 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
         acs_pause_briefly();
         return;
     }
-    const bool held = context->hooks && context->hooks->idle(context);
+    const bool held = context->hooks && context->hooks->idle(context) && !start->host_functions;
     uint64_t epoch = acs_eventcount_prepare_wait(eventcount);
     if (!stopping(context) && !acs_step_with(context, start->action, worker_may(context, start->host_functions))) {
         uint64_t nap_us = polls || held ? TUNE_WORKER_NAP_US : acs_watchdog_nap_us(context);

@@ -112,11 +112,15 @@ bool acs_repeats_idle(acs_context *context)
     if (!all || !atomic_load_explicit(&all->automatic, memory_order_relaxed)) /* relaxed: a hint */
         return false;
     acs_repeats_lock(all);
-    const bool launches = all->entered != all->entered_before;
-    all->entered_before = all->entered;
-    const bool held = launches && all->open_strands;
-    if (!launches)
+    const uint64_t now = acs_clock_ns();
+    const bool looks = now >= all->looked_ns + TUNE_WORKER_NAP_US * 1000ull; /* else another worker has just looked */
+    if (looks && all->entered == all->entered_before)
         seal_all(context, &sealed);
+    if (looks) {
+        all->entered_before = all->entered;
+        all->looked_ns = now;
+    }
+    const bool held = all->open_strands != NULL;
     acs_repeats_unlock(all);
     if (sealed)
         acs_context_queued(context, sealed, true);

@@ -52,8 +52,9 @@ acs_op acs_repeats_push(acs_draft *draft);
  */
 void acs_repeats_flush(acs_context *context, acs_op op, bool waits);
 /*
- * A worker finds nothing to do. If no kernel has entered a replay since the last time, the program has stopped launching:
- * seal what automatic passes hold back. @return whether something stays held back.
+ * A worker finds nothing to do. If no kernel has entered a replay since a worker last looked, TUNE_WORKER_NAP_US ago or
+ * longer, the program has stopped launching: seal what automatic passes hold back. @return whether something stays held
+ * back.
  */
 bool acs_repeats_idle(acs_context *context);
 /* Add to the statistics. */

@@ -182,7 +182,8 @@ struct acs_repeats {
     acs_repeat *found;    /* of the automatic pass that is under way; NULL: none is */
     uint32_t pass_most;   /* kernels by which it ends */
     uint64_t entered;     /* kernels that have entered replays */
-    uint64_t entered_before; /* the same, when a worker last found nothing to do */
+    uint64_t entered_before; /* the same, when a worker without work last looked */
+    uint64_t looked_ns;   /* that time */
     uint32_t unwaited;    /* kernels of automatic passes before it, since the program has waited for everything */
     _Atomic uint64_t unmatched; /* kernels of passes that went the usual way */
 };

@@ -131,6 +131,10 @@ static void an_idle_worker_seals(void **state)
     assert_non_null(context->repeats->open_strands);
     assert_true(acs_repeats_idle(context)); /* the program is launching */
     assert_non_null(context->repeats->open_strands);
+    context->repeats->looked_ns = UINT64_MAX / 2; /* another worker has just looked, as it were */
+    assert_true(acs_repeats_idle(context));
+    assert_non_null(context->repeats->open_strands);
+    context->repeats->looked_ns = 0; /* long ago */
     assert_false(acs_repeats_idle(context));
     assert_null(context->repeats->open_strands);
     assert_right(context);
