@@ -1168,8 +1168,9 @@ acs_status acs_group_cancel(acs_context *context);
  * kernel that a pass launches again costs much less: it is only compared, and goes to the GPU in one launch with the
  * others. Results, errors and the order of ops are as without the two calls.
  *
- * A kernel is launched again if its function, block, shared memory, call site and segments are those of a kernel of
- * earlier passes. Its arguments and its grid's x may differ. Kernels that touch no common memory may come in any order.
+ * A kernel is launched again if its function, block, grid's y and z, shared memory, call site, segments, and the number
+ * and sizes of its arguments are those of a kernel of earlier passes. The arguments' values and the grid's x may differ.
+ * Kernels that touch no common memory may come in any order.
  * A pass may leave kernels out, and may contain any other ops. Kernels that differ, and other ops, go the usual way.
  *
  * Kernels of a pass may be held back until it ends, or until the program waits for one of those that they share memory

@@ -113,6 +113,7 @@ public:
     }
     bool footprints() const override { return inner_->footprints(); }
     decider decides() const override { return inner_->decides(); }
+    bool has_sections() const override { return inner_->has_sections(); }
     int threads(int scenes) const override { return inner_->threads(scenes); }
     const launch_counts *step_begins() override { return inner_->step_begins(); }
     void step_ends(const launch_counts &of_step) override { inner_->step_ends(of_step); }

@@ -36,7 +36,7 @@ void issue::send(const op &o)
         k++;
     step_.ctas[k]++;
     step_.kernels++;
-    step_.sections += o.section_begins;
+    step_.sections += o.section_begins && runner_.has_sections();
     step_.segments += o.segments;
 }
 

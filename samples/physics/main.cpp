@@ -34,12 +34,15 @@ static const char usage[] =
     "  --render DIR        write DIR/<plan>.svg, a world of each body plan at six moments\n"
     "  --seed N            seed of worlds and networks                                                   (1)\n"
     "  --json FILE         write the figures to FILE\n"
-    "  --backend NAME      auto, cuda or host, as the environment variable ACS_BACKEND says           (auto)\n"
+    "  --backend NAME      auto, cuda, host or sim, as the environment variable ACS_BACKEND says      (auto)\n"
     "Options of ACS itself come from the environment: ACS_WINDOW, ACS_STREAMS, ACS_WORKERS, ACS_LOG and others.\n";
 
 [[noreturn]] static void refuse(const char *option, const char *value)
 {
-    fprintf(stderr, "physics: %s does not take \"%s\"\n%s", option, value, usage);
+    if (*value)
+        fprintf(stderr, "physics: %s does not take \"%s\"\n%s", option, value, usage);
+    else
+        fprintf(stderr, "physics: %s is unknown, or lacks its value\n%s", option, usage);
     exit(2);
 }
 
@@ -243,8 +246,11 @@ int main(int argc, char **argv)
     if (s.use_acs)
         runs.push_back({"acs", {}, {}, 0});
     const bool steps_differ = s.decide == HOST_DECIDES; /* then none can be captured for the others */
-    if (s.use_captured && !s.use_acs && (!sim.gpu || steps_differ))
-        refuse("--runner captured", steps_differ ? "--decide host" : backend);
+    if (s.use_captured && !s.use_acs && (!sim.gpu || steps_differ)) {
+        fprintf(stderr, "physics: --runner captured %s\n",
+                steps_differ ? "needs steps that are all the same, so not --decide host" : "needs a GPU");
+        return 2;
+    }
     if (s.use_captured && sim.gpu && !steps_differ)
         runs.push_back({"captured", {}, {}, 0});
     if (s.use_stream)

@@ -48,6 +48,7 @@ public:
     }
 
     bool footprints() const override { return true; }
+    bool has_sections() const override { return true; }
     decider decides() const override { return decider_; }
 
     void launch(const op &o) override

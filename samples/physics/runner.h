@@ -22,6 +22,8 @@ public:
      */
     virtual const launch_counts *step_begins() { return nullptr; }
     virtual void step_ends(const launch_counts &of_step) { (void)of_step; }
+    /** Are sections decided on the device? Others run all of their ops. */
+    virtual bool has_sections() const { return false; }
     /** Starts an op. */
     virtual void launch(const op &o) = 0;
     /** Returns when the copy that fills this host buffer of the scene is complete. */
