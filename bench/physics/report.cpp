@@ -98,8 +98,11 @@ static void print_row(const bench_settings &s, const bench_row &row, const bench
         printf("%8s", "-");
     printf("  %s\n", check_text(s, row));
     if (row.counts.decisions > 0)
-        printf("%-20s %.1f decisions a step, %.1f of the kernels switched off\n", "", per_step(row, row.counts.decisions),
-               per_step(row, row.counts.not_run));
+        printf("%-20s %.1f decisions a step", "", per_step(row, row.counts.decisions));
+    if (row.counts.not_run > 0)
+        printf(", %.1f of the kernels switched off", per_step(row, row.counts.not_run));
+    if (row.counts.decisions > 0)
+        printf("\n");
     if (row.counts.graphs > 0)
         printf("%-20s %.1f graphs a step, %.2f instantiated, %.1f updated\n", "", per_step(row, row.counts.graphs),
                per_step(row, row.counts.instantiated), per_step(row, row.counts.updated));

@@ -1,6 +1,6 @@
 /*
  * The simulation as a program: which ops each scene launches, in which order, with which footprints. What runs next
- * depends on contact counts that come back from the device, so a program is asked for its ops portion by portion.
+ * may depend on contact counts that come back from the device, so a program is asked for its ops portion by portion.
  */
 #ifndef PHYSICS_PROGRAM_H
 #define PHYSICS_PROGRAM_H
