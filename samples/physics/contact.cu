@@ -49,7 +49,7 @@ PHYSICS_BLOCK_KERNEL(broad, broad_args, broad_shared, BROAD_TILE)
 
 PHYSICS_HD void islands_thread(const islands_args &a, unsigned)
 {
-    const int next = substep_of(a.tick, a.words) + 1;
+    const int next = a.words->clock + 1;
     const unsigned found = types_found(*a.words, next);
 
     for (int k = 0; k < a.m->islands; k++)

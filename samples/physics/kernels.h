@@ -38,15 +38,15 @@ enum { ITERATIONS = 2, BROAD_TILE = CONTACT_BLOCK };
 
 /** What kernels read on the device where the host decides nothing. */
 struct device_words {
-    int clock;                       /* substeps before this step */
+    int clock;                       /* the substep; kinetic, its first kernel, moves it on */
     int found[2][MAX_TYPES];         /* [substep & 1][pair type]: the last substep that broad has found candidates for */
     unsigned island[2][MAX_ISLANDS]; /* [substep & 1]: of the model's islands: not 0 if there are candidates of it */
 };
 
-/** The number of a substep that a kernel was told as `tick`. */
+/** The number of the substep: what a kernel was told, or what it reads. */
 PHYSICS_HD int substep_of(int tick, const device_words *words)
 {
-    return words ? words->clock + tick : tick;
+    return words ? words->clock : tick;
 }
 
 /** Bit t: there are candidates of pair type t in this substep. */
@@ -101,19 +101,25 @@ PHYSICS_HD void store_velocity(const model &m, float *vel, int worlds, int body,
     store3(vel, worlds, VEL, body, 3, world, limit_length(spin, m.most_spin));
 }
 
-/** kinetic(vel -> +pos, +rot): bodies move for one substep. */
+/*
+ * Arguments of kernels have no padding. ACS compares them byte by byte with those that the kernel had the last time, and
+ * what changes has to be set.
+ */
+
+/** kinetic(vel -> +pos, +rot, +clock): bodies move for one substep. */
 struct kinetic_args {
     unsigned threads;
     int worlds;
     const model *m;
     const float *vel;
     float *pos, *rot;
+    device_words *words; /* NULL: there is no clock */
 };
 
 /** joint(pos, rot, vel -> +dJ) of one class: keeps bodies together and joints inside limits; starts from the last dJ. */
 struct joint_args {
     unsigned threads;
-    int worlds, joint_class;
+    int worlds, joint_class, unused;
     const model *m;
     const float *pos, *rot, *vel;
     float *out;
@@ -122,7 +128,7 @@ struct joint_args {
 /** motor(rot, vel, act -> dA) of one class: the motors' torques. */
 struct motor_args {
     unsigned threads;
-    int worlds, joint_class;
+    int worlds, joint_class, unused;
     const model *m;
     const float *rot, *vel, *act;
     float *out;
@@ -143,6 +149,7 @@ struct integrate_args {
  * cand + k * BROAD_TILE on.
  */
 struct broad_args {
+    unsigned threads;
     int worlds, type, tick;
     const model *m;
     const float *pos, *rot;
@@ -153,7 +160,7 @@ struct broad_args {
 /** islands(found -> island): which of the model's islands have candidates in the next substep. One thread. */
 struct islands_args {
     unsigned threads;
-    int tick;
+    int unused;
     const model *m;
     device_words *words;
 };
@@ -169,7 +176,7 @@ struct narrow_args {
     const int *candidates, *counts;
     const float *pos, *rot, *vel;
     float *manifold;
-    const device_words *words; /* NULL: the host decides, and `tick` is the substep. Else `tick` counts from the clock */
+    const device_words *words; /* NULL: the host decides, and `tick` is the substep */
 };
 
 /** solve(manifold*, dv -> dv', +lambda*): one iteration over the bodies first_body.. of one island. */
@@ -233,7 +240,7 @@ struct reward_args {
     int *done;
 };
 
-/** reset(done, first pos, first rot, first vel -> +pos, +rot, +vel, +clock): ended episodes begin again. */
+/** reset(done, first pos, first rot, first vel -> +pos, +rot, +vel): ended episodes begin again. */
 struct reset_args {
     unsigned threads;
     int worlds;
@@ -241,7 +248,6 @@ struct reset_args {
     const int *done;
     const float *first_pos, *first_rot, *first_vel;
     float *pos, *rot, *vel;
-    device_words *words; /* the clock goes on; NULL: there is none */
 };
 
 extern const kernel_object kernel_kinetic, kernel_joint, kernel_motor, kernel_integrate, kernel_broad, kernel_islands,

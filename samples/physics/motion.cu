@@ -31,6 +31,8 @@ PHYSICS_HD void kinetic_thread(const kinetic_args &a, unsigned i)
     out[a.worlds] = r.x;
     out[2 * a.worlds] = r.y;
     out[3 * a.worlds] = r.z;
+    if (i == 0 && a.words)
+        a.words->clock++;
 }
 
 PHYSICS_KERNEL(kinetic, kinetic_args, BODY_BLOCK)

@@ -83,8 +83,6 @@ PHYSICS_HD void reset_thread(const reset_args &a, unsigned i)
 {
     const int b = static_cast<int>(i) / a.worlds, w = static_cast<int>(i) % a.worlds, n = a.worlds;
 
-    if (i == 0 && a.words)
-        a.words->clock += a.m->substeps;
     if (!a.done[w])
         return;
     for (int k = 0; k < POS; k++)

@@ -14,14 +14,13 @@
 #include "runner.h"
 
 program::program(const scene &s, actor a, decider d)
-    : s_(s), m_(s.p->m), actor_(a), decider_(d), tick_(1), clock_(0), substep_(0), next_(BEFORE_COUNTS),
-      footprints_(false)
+    : s_(s), m_(s.p->m), actor_(a), decider_(d), tick_(1), substep_(0), next_(BEFORE_COUNTS), footprints_(false)
 {
     ready.reserve(64);
 }
 
 /* The memory that `add` reuses from portion to portion is what keeps this off the profile. */
-op &program::add(const kernel_object &kernel, const void *args, size_t bytes, size_t threads, uint32_t block)
+op &program::add_op(const kernel_object &kernel, const void *args, size_t bytes, size_t threads, uint32_t block)
 {
     ready.emplace_back();
     op &o = ready.back();
@@ -97,16 +96,16 @@ void program::add_joints(int joint_class)
     if (joints == 0)
         return;
     const joint_args j = {
-        static_cast<unsigned>(threads), n, joint_class, a.m, a.pos, a.rot, a.vel, a.joint[joint_class]};
-    op &o = add(kernel_joint, &j, sizeof j, threads, BODY_BLOCK);
+        static_cast<unsigned>(threads), n, joint_class, 0, a.m, a.pos, a.rot, a.vel, a.joint[joint_class]};
+    op &o = add(kernel_joint, j, threads, BODY_BLOCK);
     touch_range(o, ACS_READ, a.pos, POS, 0, m_.bodies);
     touch_range(o, ACS_READ, a.rot, ROT, 0, m_.bodies);
     touch_range(o, ACS_READ, a.vel, VEL, 0, m_.bodies);
     touch_range(o, ACS_UPDATE, a.joint[joint_class], JOINT, 0, joints);
 
     const motor_args t = {
-        static_cast<unsigned>(threads), n, joint_class, a.m, a.rot, a.vel, a.act, a.motor[joint_class]};
-    op &p = add(kernel_motor, &t, sizeof t, threads, BODY_BLOCK);
+        static_cast<unsigned>(threads), n, joint_class, 0, a.m, a.rot, a.vel, a.act, a.motor[joint_class]};
+    op &p = add(kernel_motor, t, threads, BODY_BLOCK);
     touch_range(p, ACS_READ, a.rot, ROT, 0, m_.bodies);
     touch_range(p, ACS_READ, a.vel, VEL, 0, m_.bodies);
     touch_range(p, ACS_READ, a.act, 1, 0, m_.dofs);
@@ -123,7 +122,7 @@ void program::add_integrate()
         i.joint[g] = a.joint[g];
         i.motor[g] = a.motor[g];
     }
-    op &o = add(kernel_integrate, &i, sizeof i, threads, BODY_BLOCK);
+    op &o = add(kernel_integrate, i, threads, BODY_BLOCK);
     for (int g = 0; g < JOINT_CLASSES; g++) {
         touch_range(o, ACS_READ, a.joint[g], JOINT, 0, m_.class_joints[g]);
         touch_range(o, ACS_READ, a.motor[g], MOTOR, 0, m_.class_joints[g]);
@@ -140,10 +139,18 @@ void program::add_broad(int type)
     const arena &a = s_.at;
     const int side = tick_ & 1, tiles = s_.first_tile[type + 1] - s_.first_tile[type];
     int *const counts = a.counts[side] + s_.first_tile[type];
-    const broad_args b = {s_.worlds, type,   told_tick(), a.m, a.pos, a.rot, a.candidates[side][type],
-                          counts,    words()};
     const size_t threads = static_cast<size_t>(tiles) * BROAD_TILE;
-    op &o = add(kernel_broad, &b, sizeof b, threads, BROAD_TILE);
+    const broad_args b = {static_cast<unsigned>(threads),
+                          s_.worlds,
+                          type,
+                          told_tick(),
+                          a.m,
+                          a.pos,
+                          a.rot,
+                          a.candidates[side][type],
+                          counts,
+                          words()};
+    op &o = add(kernel_broad, b, threads, BROAD_TILE);
 
     touch_bodies(o, ACS_READ, a.pos, POS, type_bodies(type));
     touch_bodies(o, ACS_READ, a.rot, ROT, type_bodies(type));
@@ -172,8 +179,8 @@ void program::add_copy()
 /* For the sections of the next tick. */
 void program::add_islands()
 {
-    const islands_args k = {1, told_tick(), s_.at.m, words()};
-    op &o = add(kernel_islands, &k, sizeof k, 1, CONTACT_BLOCK);
+    const islands_args k = {1, 0, s_.at.m, words()};
+    op &o = add(kernel_islands, k, 1, CONTACT_BLOCK);
 
     touch_words(o, tick_ + 1);
     touch(o, ACS_WRITE, words()->island[(tick_ + 1) & 1], sizeof(unsigned) * static_cast<size_t>(m_.islands));
@@ -192,12 +199,14 @@ void program::before_counts()
 {
     const arena &a = s_.at;
     const size_t threads = static_cast<size_t>(m_.bodies) * static_cast<size_t>(s_.worlds);
-    const kinetic_args k = {static_cast<unsigned>(threads), s_.worlds, a.m, a.vel, a.pos, a.rot};
-    op &o = add(kernel_kinetic, &k, sizeof k, threads, BODY_BLOCK);
+    const kinetic_args k = {static_cast<unsigned>(threads), s_.worlds, a.m, a.vel, a.pos, a.rot, words()};
+    op &o = add(kernel_kinetic, k, threads, BODY_BLOCK);
 
     touch_range(o, ACS_READ, a.vel, VEL, 0, m_.bodies);
     touch_range(o, ACS_UPDATE, a.pos, POS, 0, m_.bodies);
     touch_range(o, ACS_UPDATE, a.rot, ROT, 0, m_.bodies);
+    if (words())
+        touch(o, ACS_UPDATE, &words()->clock, sizeof words()->clock);
     for (int g = 0; g < JOINT_CLASSES; g++)
         add_joints(g);
     add_integrate();
@@ -221,10 +230,10 @@ void program::touch_words(op &o, int tick)
     touch(o, ACS_READ, words()->found[tick & 1], sizeof words()->found[0]);
 }
 
-/* Where the device has a clock, kernels count from it. So their arguments are the same in each step. */
+/* Kernels that read the clock are told no other number. So their arguments are the same in each step. */
 int program::told_tick() const
 {
-    return words() ? tick_ - clock_ : tick_;
+    return words() ? 0 : tick_;
 }
 
 op &program::add_narrow(int type, unsigned threads)
@@ -236,7 +245,7 @@ op &program::add_narrow(int type, unsigned threads)
     const int *const candidates = a.candidates[side][type];
     const narrow_args n = {threads, s_.worlds, type,  told_tick(), a.m,              candidates,
                            counts,  a.pos,     a.rot, a.vel,       a.manifold[type], words()};
-    op &o = add(kernel_narrow, &n, sizeof n, threads, CONTACT_BLOCK);
+    op &o = add(kernel_narrow, n, threads, CONTACT_BLOCK);
     unsigned with_ground = bodies;
 
     for (int k = 0; k < m_.type[type].slots; k++)
@@ -266,7 +275,7 @@ op &program::add_solve(const island &i, int iteration)
         v.manifold[t] = a.manifold[t];
         v.lambda[t] = a.lambda[t];
     }
-    op &o = add(kernel_solve, &v, sizeof v, threads, CONTACT_BLOCK);
+    op &o = add(kernel_solve, v, threads, CONTACT_BLOCK);
     for (int t = 0; t < m_.types; t++)
         if (i.types >> t & 1) {
             touch_range(o, ACS_READ, a.manifold[t], MANIFOLD, 0, m_.type[t].slots);
@@ -293,7 +302,7 @@ op &program::add_apply(const island *islands, int count)
     }
     const size_t threads = bodies * static_cast<size_t>(s_.worlds);
     p.threads = static_cast<unsigned>(threads);
-    op &o = add(kernel_apply, &p, sizeof p, threads, BODY_BLOCK);
+    op &o = add(kernel_apply, p, threads, BODY_BLOCK);
     for (int k = 0; k < count; k++) {
         touch_range(o, ACS_READ, dv, VEL, islands[k].first, islands[k].bodies);
         touch_range(o, ACS_UPDATE, a.vel, VEL, islands[k].first, islands[k].bodies);
@@ -371,7 +380,7 @@ void program::add_observe()
     const arena &a = s_.at;
     const size_t n = static_cast<size_t>(s_.worlds);
     const observe_args b = {static_cast<unsigned>(n), s_.worlds, a.m, a.pos, a.rot, a.vel, a.pace, a.obs};
-    op &o = add(kernel_observe, &b, sizeof b, n, CONTACT_BLOCK);
+    op &o = add(kernel_observe, b, n, CONTACT_BLOCK);
     touch_range(o, ACS_READ, a.pos, POS, m_.root, 1);
     touch_range(o, ACS_READ, a.rot, ROT, 0, m_.bodies);
     touch_range(o, ACS_READ, a.vel, VEL, m_.root, 1);
@@ -384,13 +393,13 @@ void program::add_policy()
     const arena &a = s_.at;
     const size_t n = static_cast<size_t>(s_.worlds), dofs = n * static_cast<size_t>(m_.dofs);
     const hidden_args h = {static_cast<unsigned>(n * HIDDEN), s_.worlds, a.m, a.obs, a.weights_in, a.hidden};
-    op &p = add(kernel_hidden, &h, sizeof h, n * HIDDEN, BODY_BLOCK);
+    op &p = add(kernel_hidden, h, n * HIDDEN, BODY_BLOCK);
     touch_range(p, ACS_READ, a.obs, 1, 0, 12 + m_.dofs);
     touch(p, ACS_READ, a.weights_in, HIDDEN * MAX_OBSERVED * sizeof(float));
     touch_range(p, ACS_WRITE, a.hidden, 1, 0, HIDDEN);
 
     const action_args t = {static_cast<unsigned>(dofs), s_.worlds, a.m, a.hidden, a.weights_out, a.pace, a.act};
-    op &q = add(kernel_action, &t, sizeof t, dofs, BODY_BLOCK);
+    op &q = add(kernel_action, t, dofs, BODY_BLOCK);
     touch_range(q, ACS_READ, a.hidden, 1, 0, HIDDEN);
     touch(q, ACS_READ, a.weights_out, MAX_DOFS * HIDDEN * sizeof(float));
     touch_range(q, ACS_READ, a.pace, PACE, 0, 1);
@@ -401,9 +410,9 @@ void program::add_reset()
 {
     const arena &a = s_.at;
     const size_t threads = static_cast<size_t>(m_.bodies) * static_cast<size_t>(s_.worlds);
-    const reset_args r = {static_cast<unsigned>(threads), s_.worlds,   a.m,   a.done, a.first_pos, a.first_rot,
-                          a.first_vel,                    a.pos,       a.rot, a.vel,  words()};
-    op &o = add(kernel_reset, &r, sizeof r, threads, BODY_BLOCK);
+    const reset_args r = {static_cast<unsigned>(threads), s_.worlds, a.m,   a.done, a.first_pos,
+                          a.first_rot,                    a.first_vel, a.pos, a.rot,  a.vel};
+    op &o = add(kernel_reset, r, threads, BODY_BLOCK);
 
     touch(o, ACS_READ, a.done, static_cast<size_t>(s_.worlds) * sizeof(int));
     touch_range(o, ACS_READ, a.first_pos, POS, 0, m_.bodies);
@@ -412,10 +421,6 @@ void program::add_reset()
     touch_range(o, ACS_UPDATE, a.pos, POS, 0, m_.bodies);
     touch_range(o, ACS_UPDATE, a.rot, ROT, 0, m_.bodies);
     touch_range(o, ACS_UPDATE, a.vel, VEL, 0, m_.bodies);
-    if (!words())
-        return;
-    touch(o, ACS_UPDATE, &words()->clock, sizeof words()->clock);
-    clock_ += m_.substeps;
 }
 
 void program::add_reward()
@@ -423,7 +428,7 @@ void program::add_reward()
     const arena &a = s_.at;
     const size_t n = static_cast<size_t>(s_.worlds);
     const reward_args r = {static_cast<unsigned>(n), s_.worlds, a.m, a.pos, a.vel, a.act, a.pace, a.reward, a.done};
-    op &o = add(kernel_reward, &r, sizeof r, n, CONTACT_BLOCK);
+    op &o = add(kernel_reward, r, n, CONTACT_BLOCK);
     touch_range(o, ACS_READ, a.pos, POS, m_.root, 1);
     touch_range(o, ACS_READ, a.vel, VEL, m_.root, 1);
     touch_range(o, ACS_READ, a.act, 1, 0, m_.dofs);

@@ -6,6 +6,7 @@
 #define PHYSICS_PROGRAM_H
 
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "islands.h"
@@ -64,7 +65,12 @@ private:
     using island = island_model;
     enum portion { BEFORE_COUNTS, AFTER_COUNTS, STEP_END, STEP_OVER };
 
-    op &add(const kernel_object &kernel, const void *args, size_t bytes, size_t threads, uint32_t block);
+    op &add_op(const kernel_object &kernel, const void *args, size_t bytes, size_t threads, uint32_t block);
+    template <class Args> op &add(const kernel_object &kernel, const Args &args, size_t threads, uint32_t block)
+    {
+        static_assert(std::has_unique_object_representations<Args>::value, "arguments of kernels have no padding");
+        return add_op(kernel, &args, sizeof args, threads, block);
+    }
     void touch(op &o, acs_access access, const void *p, size_t bytes);
     void touch_bodies(op &o, acs_access access, const float *field, int components, unsigned bodies);
     void touch_range(op &o, acs_access access, const float *field, int components, int first, int bodies);
@@ -97,7 +103,7 @@ private:
     const model &m_;
     actor actor_;
     decider decider_;
-    int tick_, clock_, substep_; /* the clock: as words() has it */
+    int tick_, substep_;
     portion next_;
     bool footprints_;
 };

@@ -462,7 +462,7 @@ void acs_repeat_pass_begin(acs_repeat *repeat)
 {
     acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     repeat->last = NULL;
-    repeat->missed = repeat->again = repeat->first = repeat->replays = repeat->replayed = 0;
+    repeat->missed = repeat->again = repeat->first = repeat->replays = repeat->replayed = repeat->differing = 0;
     repeat->misfits = false;
     trace->count = 0;
     for (uint32_t s = 0; s < repeat->strand_count; s++)
@@ -524,7 +524,13 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
     const bool pays = paid(repeat);
     if (pays)
         repeat->rests = repeat->rest = repeat->looks = repeat->looked_ops = 0;
-    if (!acs_repeat_learns(repeat)) {
+    if (repeat->renews) {
+        drop_pieces(repeat);
+        for (uint32_t s = 0; s < repeat->strand_count; s++)
+            repeat->strands[s].learns = true;
+        learn(repeat, most);
+        repeat->renews = false;
+    } else if (!acs_repeat_learns(repeat)) {
         repeat->rest -= kernels(repeat) < repeat->rest ? kernels(repeat) : repeat->rest;
     } else if (repeat->missed || repeat->misfits) {
         if (recurs(repeat))

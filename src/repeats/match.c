@@ -65,6 +65,7 @@ static acs_op add(const entering *e, acs_strand *strand, const acs_known *known)
     if (!same) {
         add_values(e, replay, known, at);
         acs_strand_differs(strand, at);
+        strand->repeat->differing++;
     }
     return acs_replay_add(replay, at, !same);
 }

@@ -1,7 +1,8 @@
 /*
  * Passes: they begin and end because the program says so, or by themselves (ACS_REPEATS=auto). An automatic pass begins
- * with any op. It ends where the program waits for everything, or has queued very many ops. All threads share it: ops of
- * a strand keep their order, and others need none. Called by match.c and repeat.c under the lock.
+ * with any op. It ends where the program waits for everything, or has queued very many ops; if these repeat themselves,
+ * passes are as long as what comes again. All threads share a pass: ops of a strand keep their order, and others need
+ * none. Called by match.c and repeat.c under the lock.
  */
 #include "repeats/repeat_internal.h"
 
@@ -120,17 +121,72 @@ static void lengthen(acs_repeats *all, uint32_t ops, bool torn)
         all->pass_most = most < TUNE_REPEAT_PASS_MOST ? most : TUNE_REPEAT_PASS_MOST;
 }
 
+/*
+ * After how many kernels the trace repeats itself, at least once; 0: it does not, or no memory. The trace without its
+ * longest border is the shortest such part (Knuth, Morris, Pratt, Fast Pattern Matching in Strings, 1977).
+ */
+static uint32_t period_of(const acs_pass_trace *trace)
+{
+    const acs_traced *ops = trace->ops;
+    uint32_t *border = calloc((size_t)trace->count + 1, sizeof *border), length = 0;
+    for (uint32_t i = 1; border && i < trace->count; i++) {
+        while (length && ops[i].op != ops[length].op)
+            length = border[length - 1];
+        length += ops[i].op == ops[length].op;
+        border[i] = length;
+    }
+    free(border);
+    return trace->count - length <= length ? trace->count - length : 0;
+}
+
+/* Whether the pass goes on as the end of the one before it did. */
+static bool goes_on(acs_repeat *repeat, uint32_t period)
+{
+    const acs_pass_trace *now = acs_repeat_trace(repeat, repeat->passes);
+    const acs_pass_trace *before = acs_repeat_trace(repeat, repeat->passes - 1);
+    bool same = before->count >= period;
+    for (uint32_t i = 0; same && i < now->count; i++)
+        same = now->ops[i].op == before->ops[before->count - period + i % period].op;
+    return same;
+}
+
+/*
+ * A pass ends by its length. If all of it was replayed with the arguments that its kernels had before, and it repeats
+ * itself, then passes become as long as the part that comes again, or as several such parts: as many as a fragment may
+ * take from the program's order. So they are all the same, and need few pieces: those of the first such pass take the
+ * place of all others.
+ */
+static void find_period(acs_repeats *all, acs_repeat *found)
+{
+    const bool steady = !found->missed && !found->differing;
+    if (steady && all->period && goes_on(found, all->period)) {
+        found->renews = all->first_of_period;
+        all->first_of_period = false;
+        return;
+    }
+    all->period = steady && !all->period ? period_of(acs_repeat_trace(found, found->passes)) : 0;
+    all->first_of_period = all->period != 0;
+    if (all->period)
+        all->pass_most = all->period < TUNE_REPEAT_SPAN ? TUNE_REPEAT_SPAN / all->period * all->period : all->period;
+    else
+        lengthen(all, acs_repeat_pass_ops(found), true);
+}
+
 acs_op acs_automatic_pass_end(acs_context *context, bool torn)
 {
     acs_repeats *all = context->repeats;
     acs_repeat *found = all->found;
+    const uint32_t period = all->period;
     all->found = NULL;
     if (!found)
         return 0;
-    lengthen(all, acs_repeat_pass_ops(found), torn);
-    found->torn_end = torn;
+    if (torn)
+        find_period(all, found);
+    else if (!all->period)
+        lengthen(all, acs_repeat_pass_ops(found), false);
+    found->torn_end = torn && !period;
     const acs_op sealed = end(context, found);
-    found->torn_begin = torn;
+    found->torn_begin = torn && !all->period;
     found->torn_end = false;
     if (torn) { /* the next one goes on with the same repeat, whatever op comes next */
         all->found = found;

@@ -159,8 +159,10 @@ struct acs_repeat {
     uint32_t missed;           /* kernels that went the usual way */
     uint32_t again;            /* those of them that are known: an earlier pass had queued them */
     uint32_t first;            /* those of them that no earlier pass had queued, in passes that are learnt from */
+    uint32_t differing;        /* kernels that were replayed with other arguments, or another width, than before */
     uint32_t replays, replayed; /* sealed so far, and their kernels */
     bool misfits;              /* a strand learns from the pass */
+    bool renews;               /* pieces of this pass take the place of all others */
     bool torn_begin, torn_end; /* it begins, or ends, in the middle of fragments */
     /* rests, since too little recurred */
     uint64_t rests;            /* kernels of the latest rest, for each that was looked at before it; 0: there was none */
@@ -181,6 +183,8 @@ struct acs_repeats {
     _Atomic bool automatic; /* passes begin by themselves; written under the lock */
     acs_repeat *found;    /* of the automatic pass that is under way; NULL: none is */
     uint32_t pass_most;   /* kernels by which it ends */
+    uint32_t period;      /* kernels after which the program repeats itself, while it does; passes are multiples. 0: none */
+    bool first_of_period; /* no pass has begun and ended with a period */
     uint64_t entered;     /* kernels that have entered replays */
     uint64_t entered_before; /* the same, when a worker without work last looked */
     uint64_t looked_ns;   /* that time */

@@ -75,6 +75,51 @@ static void a_loop_without_waits_is_found(void **state)
     assert_true(context->repeats->table->place_count <= TUNE_REPEAT_PASS_MOST);
 }
 
+/*
+ * Passes become as long as what comes again, as often as a fragment may have of it. Then the same pieces serve all of
+ * them. What comes again with other arguments ends it, and so does another program.
+ */
+static void passes_are_as_long_as_what_comes_again(void **state)
+{
+    enum { TIMES = 2 * TUNE_REPEAT_PASS_MOST / OPS, PASS = TUNE_REPEAT_SPAN / OPS * OPS };
+    acs_context *context = *state;
+    const acs_repeats *all = context->repeats;
+    for (int turn = 0; turn < 2; turn++) {
+        for (uint32_t p = 0; p < TIMES; p++)
+            launch_all(context, 0);
+        assert_int_equal(all->period, OPS);
+        assert_int_equal(all->pass_most, PASS);
+        assert_int_equal(all->table->place_count, PASS);
+        assert_right(context);
+        const acs_statistics before = stats(context);
+        for (uint32_t p = 0; p < 10; p++)
+            launch_all(context, 0);
+        assert_right(context);
+        assert_int_equal(stats(context).replayed - before.replayed, 10 * OPS);
+        uint64_t draw = 1;
+        for (uint32_t i = 0; i < 2 * PASS; i++) {
+            draw = acs_hash64(draw + 1);
+            if (turn == 0)
+                assert_true(launch(context, i % OPS, i % OPS, draw) > 0);
+            else
+                assert_true(launch(context, (uint32_t)(draw % OPS), (uint32_t)(draw >> 32) % OPS, draw) > 0);
+        }
+        assert_int_equal(all->period, 0);
+        assert_right(context);
+    }
+}
+
+/* The same kernels with other arguments each time have no period, since each pass would set all arguments anew. */
+static void other_arguments_each_time_have_no_period(void **state)
+{
+    acs_context *context = *state;
+    for (uint32_t p = 0; p < 3 * TUNE_REPEAT_PASS_MOST / OPS; p++)
+        launch_all(context, p);
+    assert_int_equal(context->repeats->period, 0);
+    assert_int_equal(context->repeats->pass_most, TUNE_REPEAT_PASS_MOST);
+    assert_right(context);
+}
+
 /* What hardly recurs is looked at less and less often. */
 static void what_hardly_recurs_rests(void **state)
 {
@@ -261,6 +306,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(passes_end_at_waits_for_everything, open_one, close_quietly),
         cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(passes_are_as_long_as_what_comes_again, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(other_arguments_each_time_have_no_period, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_never_waits_recurs_soon, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_hardly_recurs_rests, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_named_pass_stops_it, open_one, close_quietly),
