@@ -19,13 +19,17 @@
  * node that is set took 0.33 us, a released kernel 0.57, a hop of a chain of these 5.0. From the launch call to the
  * first kernel it was 7 and 15 us. The latencies of a launch and of a graph, which are counted apart, are included.
  *
+ * Decisions (bench/experiments/decided-2026-11-27.md): in a chain of cached graphs one took 3.4 us more than no kernel,
+ * of which 1 are those of any node. A decided kernel by itself took about 3 us more than a launch.
+ *
  * A resident executor took 8 us to start, 1.6 for a hop and 0.06 an op (docs/issue-methods.md).
  */
 #define DEVICE_COSTS                                                                                                   \
     {                                                                                                                  \
         .launch_latency = 2800, .kernel_fixed = 400, .stream_hop = 1010, .event_hop = 1120, .graph_hop = 300,          \
         .graph_start = 1000, .front_end = 190, .front_end_edge = 100, .front_end_set = 330,                             \
-        .front_end_released = 570, .node_off = 90, .device_launch = 4050, .set_head = 3000, .release_head = 11000,     \
+        .front_end_released = 570, .node_off = 90, .decision = 2400, .decided_head = 3000, .device_launch = 4050,      \
+        .set_head = 3000, .release_head = 11000,                                                                      \
         .resident_op = 60, .resident_hop = 1140, .resident_head = 3000,                                               \
         .host_visible = 1900, .copy_latency = 8000                                                                     \
     }

@@ -116,9 +116,11 @@ void acs_sim_node_ready(acs_sim *sim, uint32_t graph, uint32_t node)
 {
     sim_graph *g = &sim->graph[graph];
     const acs_sim_device_costs *c = &sim->gpu.device;
+    acs_sim_kernel kernel = g->node[node].kernel;
     uint32_t index;
 
-    if (g->node[node].off) {
+    if (g->node[node].off || !acs_sim_blocks(sim, &kernel, g->node[node].user)) {
+        acs_sim_tell(sim, g->node[node].user, false);
         acs_sim_happen(sim, acs_sim_front_end_turn(sim, g->device, c->node_off), SIM_NODE_END, graph, node);
         return;
     }
@@ -126,8 +128,8 @@ void acs_sim_node_ready(acs_sim *sim, uint32_t graph, uint32_t node)
     if (index == ACS_SIM_NONE)
         return;
     sim->run[index] = (sim_run){.kind = ITEM_KERNEL, .device = g->device, .stream = ACS_SIM_NONE, .graph = graph,
-                                .node = node, .kernel = g->node[node].kernel, .user = g->node[node].user,
-                                .unplaced = g->node[node].kernel.ctas};
+                                .node = node, .kernel = kernel, .user = g->node[node].user,
+                                .unplaced = kernel.ctas};
     acs_sim_front_end(sim, index, front_end(c, &g->node[node]));
 }
 

@@ -13,7 +13,7 @@ typedef enum sim_what {
     SIM_CTAS_END, /* the blocks of a cohort end */
     SIM_RUN_END,  /* a copy or a delay ends */
     SIM_NODE,     /* a node of a graph is ready */
-    SIM_NODE_END, /* a node that is switched off ends */
+    SIM_NODE_END, /* a node that is switched off, or does not run, ends */
     SIM_GRAPH_END /* a graph without nodes ends */
 } sim_what;
 
@@ -154,6 +154,7 @@ struct acs_sim {
     uint64_t now;
     bool failed;
     acs_sim_told told;
+    acs_sim_asked asked;
     void *owner;
     sim_heap heap;
     sim_device *device;
@@ -187,6 +188,8 @@ acs_sim_kernel acs_sim_fitted(const acs_sim *sim, const acs_sim_kernel *kernel);
 /* An unused run, or ACS_SIM_NONE. */
 uint32_t acs_sim_run_take(acs_sim *sim);
 void acs_sim_tell(acs_sim *sim, void *user, bool ended);
+/* Let the owner say how many blocks a kernel has, if it is decided. @return the number; 0: it does not run. */
+uint32_t acs_sim_blocks(acs_sim *sim, acs_sim_kernel *kernel, void *user);
 /* Occupy a device's front end for `cost`. @return the time at which that begins. */
 uint64_t acs_sim_front_end_turn(acs_sim *sim, uint32_t device, uint64_t cost);
 /* Let a ready run take its turn at the front end. */

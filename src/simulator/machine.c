@@ -112,6 +112,13 @@ static uint64_t copy_reserve(acs_sim *sim, sim_run *run, const sim_item *item)
     return start;
 }
 
+/* When the head of a decided kernel, which reads whether the kernel runs, has ended. */
+static uint64_t head_end(acs_sim *sim, uint32_t device)
+{
+    const uint64_t cost = (uint64_t)sim->gpu.device.decided_head + sim->gpu.device.front_end;
+    return acs_sim_front_end_turn(sim, device, cost) + cost;
+}
+
 /* Let a kernel, copy or delay leave its queue. False: no memory. */
 static bool run_item(acs_sim *sim, const sim_item *item, uint32_t device)
 {
@@ -124,7 +131,9 @@ static bool run_item(acs_sim *sim, const sim_item *item, uint32_t device)
     *run = (sim_run){.kind = item->kind, .device = device, .stream = item->stream, .kernel = item->kernel,
                      .unplaced = item->kernel.ctas, .ns = item->amount, .user = item->user};
     sim->stream[item->stream].running = true;
-    if (item->kind == ITEM_KERNEL)
+    if (item->kind == ITEM_KERNEL && run->kernel.decided)
+        acs_sim_happen(sim, head_end(sim, device), SIM_START, index, 0);
+    else if (item->kind == ITEM_KERNEL)
         acs_sim_front_end(sim, index, sim->gpu.device.front_end);
     else
         acs_sim_happen(sim, item->kind == ITEM_COPY ? copy_reserve(sim, run, item) : sim->now, SIM_START, index, 0);
@@ -181,7 +190,10 @@ static void run_start(acs_sim *sim, uint32_t index)
 {
     sim_run *run = &sim->run[index];
 
-    if (run->kind == ITEM_KERNEL) {
+    const bool is_launch = run->kind == ITEM_KERNEL && run->stream != ACS_SIM_NONE;
+    const bool runs = !is_launch || acs_sim_blocks(sim, &run->kernel, run->user);
+    run->unplaced = run->kernel.ctas;
+    if (run->kind == ITEM_KERNEL && runs) {
         acs_sim_kernel_start(sim, index);
         return;
     }
@@ -233,6 +245,7 @@ static void happen(acs_sim *sim, const sim_happening *h)
         acs_sim_node_ready(sim, h->index, h->node);
         break;
     case SIM_NODE_END:
+        acs_sim_tell(sim, sim->graph[h->index].node[h->node].user, true);
         acs_sim_node_ended(sim, h->index, h->node);
         break;
     case SIM_GRAPH_END:
@@ -439,6 +452,11 @@ void acs_sim_destroy(acs_sim *sim)
     free(sim->run);
     free(sim->heap.at);
     free(sim);
+}
+
+void acs_sim_ask(acs_sim *sim, acs_sim_asked asked)
+{
+    sim->asked = asked;
 }
 
 bool acs_sim_failed(const acs_sim *sim)

@@ -46,6 +46,8 @@ typedef struct acs_sim_device_costs {
     uint32_t resident_op;     /* an executor's time for an op, where many could run */
     uint32_t resident_hop;    /* from the end of an op to the start of the next in an executor */
     uint32_t node_off;        /* front end, for a graph's node that is switched off */
+    uint32_t decision;        /* a kernel that decides whether others run: its block's time, with the switching */
+    uint32_t decided_head;    /* front end, for a decided kernel that is launched by itself, before the kernel starts */
     uint32_t device_launch;   /* from a kernel's launch of a graph to that graph's first node */
     /* head of a graph: a kernel that sets nodes, one that launches the first nodes, an executor's start */
     uint32_t set_head, release_head, resident_head;
@@ -91,6 +93,7 @@ typedef struct acs_sim_kernel {
     uint32_t registers;       /* of a block */
     uint32_t shared_bytes;    /* of a block */
     uint64_t cta_ns;          /* time of a block in ns; ACS_SIM_NEVER: it never ends */
+    bool decided;             /* the owner says how many blocks it has once its turn has come (acs_sim_ask) */
 } acs_sim_kernel;
 
 typedef enum acs_sim_copy_kind {
@@ -108,9 +111,17 @@ typedef struct acs_sim acs_sim;
  */
 typedef void (*acs_sim_told)(void *owner, void *user, bool ended, uint64_t when);
 
+/*
+ * Called when all that a decided kernel had to wait for has ended. @return its number of blocks, at most `ctas`; 0: it
+ * does not run. Then it is told as started and ended all the same. Must not call the machine.
+ */
+typedef uint32_t (*acs_sim_asked)(void *owner, void *user, uint32_t ctas);
+
 /* Make `devices` GPUs of one model. NULL: no memory. */
 acs_sim *acs_sim_create(const acs_sim_gpu *gpu, uint32_t devices, acs_sim_told told, void *owner);
 void acs_sim_destroy(acs_sim *sim);
+/* Let an owner decide. Without this, decided kernels run with all their blocks. */
+void acs_sim_ask(acs_sim *sim, acs_sim_asked asked);
 /* Whether memory ran out; then all later results are void. */
 bool acs_sim_failed(const acs_sim *sim);
 

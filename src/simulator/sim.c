@@ -68,8 +68,12 @@ static void pass_time(acs_sim_state *s)
     s->now += s->gpu.host.query;
     if (acs_sim_next(s->machine) <= s->now)
         s->happened = s->now;
+    /* one time after another: a decided op is asked after the bodies of its upstream ops have run */
+    for (uint64_t next = acs_sim_next(s->machine); next <= s->now; next = acs_sim_next(s->machine)) {
+        acs_sim_advance(s->machine, next);
+        run_due(s);
+    }
     acs_sim_advance(s->machine, s->now);
-    run_due(s);
 }
 
 /* --------------------------------------------------------------------------------------------------------- polling */
@@ -240,6 +244,8 @@ static acs_status make_parts(acs_sim_state *s, const acs_backend_config *config)
     ACS_TRY(acs_sim_methods_init(s, config));
     ACS_TRY(acs_sim_types_init(s));
     s->machine = acs_sim_create(&s->gpu, s->base.devices, acs_sim_on_told, s);
+    if (s->machine && !s->by_seed)
+        acs_sim_ask(s->machine, acs_sim_on_asked);
     s->slot = calloc(s->slots, sizeof *s->slot);
     s->marks = calloc((size_t)s->slots * config->mark_capacity, sizeof *s->marks);
     if (!s->machine || !s->slot || !s->marks)

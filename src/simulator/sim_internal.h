@@ -166,6 +166,8 @@ uint64_t acs_sim_progress(acs_sim_state *s, acs_sim_slot *slot);
 void acs_sim_works_fini(acs_sim_state *s);
 /* The machine's acs_sim_told: it lists the op's body as due. */
 void acs_sim_on_told(void *owner, void *user, bool ended, uint64_t when);
+/* The machine's acs_sim_asked, if time decides: as the op's cell says. */
+uint32_t acs_sim_on_asked(void *owner, void *user, uint32_t ctas);
 /* Make room in `due` for `ops` more. False: no memory. */
 bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops);
 

@@ -29,11 +29,14 @@ static acs_sim_kernel kernel_of(const acs_sim_state *s, const acs_record *op, ui
     const acs_dim3 *g = &op->grid, *b = &op->u.launch.block;
     uint64_t ctas = (uint64_t)g->x * g->y * g->z;
     acs_sim_kernel kernel = {.ctas = ctas > UINT32_MAX ? UINT32_MAX : (uint32_t)ctas, .threads = b->x * b->y * b->z,
-                             .shared_bytes = (uint32_t)op->u.launch.shared_bytes, .cta_ns = ns};
+                             .shared_bytes = (uint32_t)op->u.launch.shared_bytes, .cta_ns = ns,
+                             .decided = !s->by_seed && op->flags & ACS_RECORD_DECIDED};
 
     if (s->by_seed && kernel.ctas > 64) /* more would only take real time */
         kernel.ctas = 64;
-    if (s->describe)
+    if (!s->by_seed && op->flags & ACS_RECORD_DECIDES)
+        kernel.cta_ns = s->gpu.device.decision;
+    else if (s->describe)
         s->describe(s->describe_user, op, &kernel);
     return kernel;
 }

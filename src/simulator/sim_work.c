@@ -176,6 +176,19 @@ void acs_sim_on_told(void *owner, void *user, bool ended, uint64_t when)
         s->due[s->due_count++] = op;
 }
 
+/* The machine's acs_sim_asked. The cell is complete, since the bodies of all upstream ops have run. */
+uint32_t acs_sim_on_asked(void *owner, void *user, uint32_t ctas)
+{
+    const acs_record *op = ((const acs_sim_work *)user)->op;
+    const uint32_t *grid = op->cell->grid;
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+
+    (void)owner;
+    if (!op->cell->runs)
+        return 0;
+    return op->flags & ACS_RECORD_GRID_DECIDED && blocks < ctas ? (uint32_t)blocks : ctas;
+}
+
 /* Every issued op has room in `due`. */
 bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops)
 {

@@ -67,6 +67,13 @@ void acs_sim_tell(acs_sim *sim, void *user, bool ended)
         sim->told(sim->owner, user, ended, sim->now);
 }
 
+uint32_t acs_sim_blocks(acs_sim *sim, acs_sim_kernel *kernel, void *user)
+{
+    if (kernel->decided && user && sim->asked)
+        kernel->ctas = sim->asked(sim->owner, user, kernel->ctas);
+    return kernel->ctas;
+}
+
 uint64_t acs_sim_front_end_turn(acs_sim *sim, uint32_t index, uint64_t cost)
 {
     sim_device *device = &sim->device[index];

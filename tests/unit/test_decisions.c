@@ -2,6 +2,8 @@
  * Ops that the device decides: grids that are read, sections, loops; in contexts on CPU threads and simulated. What ran
  * is compared with plain C.
  */
+#include "simulator/sim.h"
+#include "api/context.h"
 #include "api_fixture.h"
 
 #include <stdlib.h>
@@ -448,6 +450,40 @@ static void sections_end_with_their_context(void **state)
     (void)acs_close(last);
 }
 
+/* The time that the simulator predicts for a section of kernels of 100 us, with this word. */
+static uint64_t predicted_ns(uint32_t word, int64_t issue)
+{
+    uint32_t x = 1, at = 0, *words = &at;
+    acs_context *context = NULL;
+    acs_options options;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_SIM;
+    options.sim_order = ACS_SIM_ORDER_TIME;
+    options.sim_kernel_us = 100;
+    options.issue = issue;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    set(context, words, word);
+    assert_int_equal(acs_if(context, words), ACS_OK);
+    for (int i = 0; i < MANY; i++)
+        add(context, &x, 1);
+    assert_int_equal(acs_end_if(context), ACS_OK);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(stats(context).not_run, word ? 0 : MANY);
+    const uint64_t ns = acs_sim_backend_now(context->backend);
+    assert_int_equal(acs_close(context), ACS_OK);
+    return ns;
+}
+
+static void kernels_that_do_not_run_take_little_predicted_time(void **state)
+{
+    static const int64_t issues[] = {ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS};
+    (void)state;
+    for (size_t i = 0; i < sizeof issues / sizeof *issues; i++) {
+        assert_true(predicted_ns(1, issues[i]) > UINT64_C(100000) * MANY);
+        assert_true(predicted_ns(0, issues[i]) < UINT64_C(30000) * MANY);
+    }
+}
+
 #define EVERYWHERE(test) SIM(test), HOST(test), INLINE(test)
 
 int main(void)
@@ -467,6 +503,7 @@ int main(void)
         EVERYWHERE(loops_are_nested),
         EVERYWHERE(a_body_may_not_leave_sections_open),
         cmocka_unit_test(sections_end_with_their_context),
+        cmocka_unit_test(kernels_that_do_not_run_take_little_predicted_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

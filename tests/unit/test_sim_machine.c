@@ -344,6 +344,51 @@ static void a_node_that_is_off_takes_the_front_end_only(void **state)
     finish(&m);
 }
 
+/* The owner's answer about each decided kernel, by the number of blocks it was launched with. */
+static uint32_t half_or_none(void *owner, void *user, uint32_t ctas)
+{
+    const machine *m = owner;
+    assert_true(m->seen <= (const span *)user && (const span *)user < m->seen + MOST);
+    return ctas == 1 ? 0 : ctas / 2;
+}
+
+/*
+ * In a graph: a kernel that does not run takes 80 of the front end, and what follows begins behind it; a kernel of 8 blocks
+ * that runs with half of them takes one round, not two. By itself a kernel is asked after the head's 150 and the 20 of
+ * any launch.
+ */
+static void the_owner_says_how_many_blocks_a_decided_kernel_has(void **state)
+{
+    (void)state;
+    machine m;
+    acs_sim_gpu gpu = small_gpu();
+    gpu.device.decided_head = 150;
+    start_on(&m, &gpu, 1);
+    acs_sim_ask(m.sim, half_or_none);
+    uint32_t s = acs_sim_stream(m.sim, 0), g = acs_sim_graph(m.sim, 0), n[3];
+    for (int i = 0; i < 3; i++) {
+        acs_sim_kernel k = kernel(i == 1 ? 8 : 1, 1, 100);
+        k.decided = i < 2;
+        n[i] = acs_sim_graph_node(m.sim, g, &k, ACS_SIM_NODE_FIXED, &m.seen[i]);
+        if (i)
+            acs_sim_graph_edge(m.sim, g, n[i - 1], n[i]);
+    }
+    acs_sim_graph_launch(m.sim, 0, s, g);
+    acs_sim_advance(m.sim, 10000);
+    assert_span(&m, 0, 1500, 1500);
+    assert_span(&m, 1, 1580, 1690);
+    assert_span(&m, 2, 1740, 1850);
+    acs_sim_kernel k = kernel(1, 1, 100);
+    k.decided = true;
+    acs_sim_launch(m.sim, 10000, s, &k, &m.seen[3]);
+    k.ctas = 8;
+    acs_sim_launch(m.sim, 10000, s, &k, &m.seen[4]);
+    acs_sim_advance(m.sim, 20000);
+    assert_span(&m, 3, 11170, 11170);
+    assert_span(&m, 4, 11440, 11550);
+    finish(&m);
+}
+
 static void a_graph_can_be_set_and_made_anew(void **state)
 {
     (void)state;
@@ -484,6 +529,7 @@ int main(void)
         cmocka_unit_test(a_graph_never_overlaps_itself),
         cmocka_unit_test(an_empty_graph_ends),
         cmocka_unit_test(a_node_that_is_off_takes_the_front_end_only),
+        cmocka_unit_test(the_owner_says_how_many_blocks_a_decided_kernel_has),
         cmocka_unit_test(a_graph_can_be_set_and_made_anew),
         cmocka_unit_test(a_device_launch_costs_its_hop),
         cmocka_unit_test(an_endless_kernel_keeps_its_stream),
