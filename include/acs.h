@@ -653,7 +653,7 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
 /**
  * Begin a section: the calling thread's ops on this context, up to acs_end_if, run only if a word in device memory is
  * not zero. The word is read on the GPU when the section's first op may run: acs_if itself reads nothing and does not
- * wait. An op inside may change the word; the section is decided once.
+ * wait. A launch that is refused counts as such an op. An op inside may change the word; the section is decided once.
  *
  *     acs_if(context, converged);                  // as: if (*converged) a(); else b();
  *     ACS_LAUNCH_ON(context, a, ...);
@@ -669,6 +669,10 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
  * copies are decided by the thread that issues them, which waits for the ops that they depend on. acs_malloc, acs_free,
  * callbacks, waits, acs_after_stream and acs_stream_after are not part of a section: they always take place. An op in
  * another capture or group than the section's first op is refused (ACS_ERR_STATE). A section may end anywhere.
+ *
+ * **Failures.** If the op that writes the word failed, the section's ops are skipped. Until acs_clear, later sections with
+ * this word may be skipped too if an op of the section failed. If acs_clear forgets failures, open sections are decided
+ * anew: their next op reads the word again.
  *
  * **Captures.** A captured graph with such ops decides at each of its launches. CUDA has rules for it, and for one with
  * loops or grids that are read: cudaGraphUpload before its first launch, or the device faults; it is instantiated once;

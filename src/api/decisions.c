@@ -30,6 +30,7 @@ typedef struct branch {
     uint32_t room;       /* ops that may still obey `now` (DEC-2) */
     uint32_t loop;       /* number of the loop that it is the iteration of; 0: none */
     bool iterates;       /* `first` has decided about an earlier iteration */
+    uint64_t forgot;     /* acs_failures_forgot when it was opened, or decided anew */
     bool no_wait;        /* the op that it is decided for does not wait for room */
     acs_op decision;     /* number of its latest decision */
 } branch;
@@ -189,6 +190,7 @@ static acs_status queue_for(branch *s, acs_decisions *all, acs_decision *d, uint
 }
 
 static acs_status decide_branch(branch *s, acs_decisions *all, uint64_t near);
+static acs_status begin_iteration(branch *s, acs_decisions *all);
 
 /* The cell of the section around this one; NULL: there is none. That section is decided first. */
 static acs_status decide_outer(const branch *s, acs_decisions *all, uint64_t near, const acs_cell **outer)
@@ -197,9 +199,29 @@ static acs_status decide_outer(const branch *s, acs_decisions *all, uint64_t nea
     *outer = NULL;
     if (!around)
         return ACS_OK;
+    around->no_wait = s->no_wait;
     ACS_TRY(decide_branch(around, all, near));
     *outer = around->first;
     return ACS_OK;
+}
+
+static void disown_cells(const branch *s, acs_decisions *all)
+{
+    acs_cell_disown(all, s->now);
+    acs_cell_disown(all, s->first);
+    acs_cell_disown(all, s->before);
+}
+
+/* Its decision may be among the failures that acs_clear has forgotten. Then no decision has written its cells. */
+static void forget_decision(branch *s, acs_decisions *all)
+{
+    const uint64_t forgot = acs_failures_forgot(s->context);
+    if (s->forgot == forgot)
+        return;
+    disown_cells(s, all);
+    s->first = s->now = s->before = NULL;
+    s->iterates = false;
+    s->forgot = forgot;
 }
 
 /*
@@ -215,8 +237,11 @@ static acs_status decide_branch(branch *s, acs_decisions *all, uint64_t near)
     if (s->first && (s->capture != capture_of(s->context) || s->group != group_of(s->context)))
         return ACS_FAIL(ACS_ERR_STATE, 0, "'%s': a section goes on in another capture or group than it began in",
                         acs_label_name((acs_label){s->site, NULL}));
+    forget_decision(s, all);
     if (s->first)
         return ACS_OK;
+    if (s->loop)
+        return begin_iteration(s, all);
     const bool unless = s->before || s->other == (s->kind == ACS_DECIDE_IF);
     acs_decision d = {.word = s->before ? &s->before->runs : s->word,
                       .kind = unless ? ACS_DECIDE_UNLESS : ACS_DECIDE_IF};
@@ -281,17 +306,15 @@ static branch *open_branch(acs_context *context, const uint32_t *word, const acs
     if (tl_branches.count == SECTIONS_MOST)
         return NULL;
     branch *s = &tl_branches.list[tl_branches.count++];
-    *s = (branch){.context = context, .opened_ns = context->opened_ns, .word = word, .site = site, .kind = kind};
+    *s = (branch){.context = context, .opened_ns = context->opened_ns, .word = word, .site = site, .kind = kind,
+                  .forgot = acs_failures_forgot(context)};
     return s;
 }
 
 static void close_branch(branch *s, acs_decisions *all)
 {
-    if (all) {
-        acs_cell_disown(all, s->now);
-        acs_cell_disown(all, s->first);
-        acs_cell_disown(all, s->before);
-    }
+    if (all)
+        disown_cells(s, all);
     const uint32_t at = (uint32_t)(s - tl_branches.list);
     memmove(s, s + 1, (tl_branches.count - at - 1) * sizeof *s);
     tl_branches.count--;
@@ -441,6 +464,7 @@ acs_op acs_decisions_launch(acs_context *context, const acs_launch_params *p)
 /* Begin an iteration: its decision reads the cell of the one before, so the loop stays over once it is. */
 static acs_status begin_iteration(branch *s, acs_decisions *all)
 {
+    forget_decision(s, all);
     const bool again = s->iterates;
     acs_decision d = {.word = s->word,
                       .outer = s->first,

@@ -13,6 +13,7 @@ struct acs_failures {
     acs_bad_ops bad;
     acs_error first; /* first error since acs_open or acs_clear; status ACS_OK: none */
     acs_error fault; /* error with which the device was lost; acs_clear keeps it */
+    _Atomic uint64_t forgot; /* how often acs_clear forgot failed ops; written under the core's lock */
 };
 
 acs_status acs_failures_create(acs_failures **failures)
@@ -201,10 +202,17 @@ acs_status acs_failures_find(acs_context *context, acs_op op, acs_error *error)
     return found.status;
 }
 
+uint64_t acs_failures_forgot(const acs_context *context)
+{
+    return atomic_load_explicit(&context->failures->forgot, memory_order_relaxed);
+}
+
 void acs_failures_clear(acs_context *context)
 {
     acs_lock_acquire(&context->core.lock);
     acs_failures *failures = context->failures;
+    if (failures->bad.count || failures->bad.vague_first) /* relaxed: a counter, which tells of no other data */
+        atomic_fetch_add_explicit(&failures->forgot, 1, memory_order_relaxed);
     acs_bad_ops_clear(&failures->bad);
     failures->first = failures->fault;
     const bool left = failures->bad.count > 0 || failures->bad.vague_first != 0 || failures->first.status != ACS_OK;

@@ -31,6 +31,8 @@ void acs_failures_keep(acs_context *context);
 acs_status acs_failures_refuse(acs_context *context, const acs_site *site);
 /* acs_clear: forget all failures but those of a lost device. */
 void acs_failures_clear(acs_context *context);
+/* How often acs_clear has forgotten failed or skipped ops. */
+uint64_t acs_failures_forgot(const acs_context *context);
 
 /* As acs_failures_of (context.h), without the error. Under the core's lock. */
 acs_status acs_failures_of_locked(acs_context *context, acs_op op);

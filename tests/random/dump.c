@@ -3,6 +3,7 @@
  * by main.c for a program that failed under --verbose.
  */
 #include "program.h"
+#include "sections.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +23,19 @@ static void dump_span(const span *s)
                 s->pitch);
 }
 
-static void dump_step(const step *s)
+/* The sections around a step, the innermost first. */
+static void dump_sections(const program *p, const step *s)
+{
+    for (section_place at = s->section; at.index >= 0; at = p->sections[at.index].around) {
+        const section *around = &p->sections[at.index];
+        fprintf(stderr, " %s %s(%d: %u)", at.other ? "else of" : "in", around->unless ? "unless" : "if", around->arena,
+                around->offset);
+    }
+    if (s->counted)
+        fprintf(stderr, " grid from (%d: %u)", s->count.arena, s->count.offset);
+}
+
+static void dump_step(const program *p, const step *s)
 {
     fprintf(stderr, "  step %3u thread %u op %3" PRIu64 " %-12s", s->index, s->thread, s->op, step_name(s));
     if (s->any)
@@ -31,6 +44,7 @@ static void dump_step(const step *s)
         dump_span(&s->given[i]);
     for (uint32_t i = s->computed_from; s->computed && i < s->work_count; i++)
         dump_span(&s->work[i]);
+    dump_sections(p, s);
     if (s->target)
         fprintf(stderr, " of step %u", s->target->index);
     if (s->arena >= 0)
@@ -52,5 +66,5 @@ void program_dump(const program *p)
                 (void *)p->arenas[i].real, p->arenas[i].pitch, p->arenas[i].temporary ? ", temporary" : "");
     for (uint32_t i = 0; i < p->step_count; i++)
         if (p->steps[i].kind != STEP_NOTHING)
-            dump_step(&p->steps[i]);
+            dump_step(p, &p->steps[i]);
 }

@@ -407,7 +407,7 @@ static int usage(const char *bad)
             "  --drop LIST    without these steps, such as 3,7-9; --order S: sim: another order of the same program\n"
             "  --lazy         blocks move, some are addresses alone, and memory may be short\n"
             "  --dense        all programs have mostly kernels, which recur, and callers that run ahead\n"
-            "  --decide       all programs that do not fail have ops which words in memory switch off\n"
+            "  --decide       all programs have ops which words in memory switch off\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);

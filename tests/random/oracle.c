@@ -22,6 +22,7 @@ typedef struct oracle {
     uint32_t poison_count;
     uint32_t origins;       /* of them, originally failed */
     bool refused;           /* a launch was refused since the last clear */
+    const step *now;        /* the step that is judged */
     bool one_order;         /* all threads share one order: the context's first error is known */
     uint32_t root_words;
 } oracle;
@@ -153,31 +154,99 @@ static bool may_share(const oracle *o, const step *a, const step *b)
     return o->one_order || a->thread == b->thread;
 }
 
+/* The step's failure may have come from a failed or skipped op. */
+static void add_roots(const oracle *o, step *s, const step *from)
+{
+    if (!s->roots)
+        s->roots = program_alloc(o->p, o->root_words * sizeof *s->roots);
+    for (uint32_t w = 0; w < o->root_words; w++)
+        s->roots[w] |= from->roots[w];
+    s->by_decision = s->by_decision || from->by_decision;
+}
+
+/* Whether `failed` comes before `s`, so that its failure can reach it. */
+static bool precedes(const oracle *o, const step *failed, const step *s)
+{
+    bool later = s->op && failed->op > s->op; /* of another thread; a freed block may have become its own */
+    return !later && may_share(o, s, failed);
+}
+
 /* Whether an earlier failure reaches this op; collects where it can have come from. */
 static bool inherit(oracle *o, step *s)
 {
     footprint mine = footprint_of(s);
     bool hit = false;
+    s->roots = NULL;
     for (uint32_t i = 0; i < o->poison_count; i++) {
         footprint theirs = footprint_of(o->poison[i]);
-        bool later = s->op && o->poison[i]->op > s->op; /* of another thread; a freed block may have become its own */
-        if (later || !may_share(o, s, o->poison[i]) || !footprint_conflict(&mine, &theirs))
+        if (!precedes(o, o->poison[i], s) || !footprint_conflict(&mine, &theirs))
             continue;
-        if (!hit)
-            s->roots = program_alloc(o->p, o->root_words * sizeof *s->roots);
+        add_roots(o, s, o->poison[i]);
         hit = true;
-        for (uint32_t w = 0; w < o->root_words; w++)
-            s->roots[w] |= o->poison[i]->roots[w];
     }
     return hit;
 }
 
-static bool is_root(const oracle *o, const step *s, acs_op cause)
+/* Whether the op touches a word of the arena. The arena's bytes may have moved since the program ran. */
+static bool touches_word(const step *s, int words, uint32_t offset)
+{
+    bool hit = s->any;
+    for (uint32_t i = 0; i < s->segment_count && !hit; i++) {
+        const span *from = span_at(s, i);
+        acs_segment word = {.base = s->segments[i].base - from->offset + offset, .row_bytes = 4, .rows = 1,
+                            .access = ACS_READ, .extent = ACS_EXTENT_BYTES};
+        const footprint mine = {&word, 1, false}, theirs = {&s->segments[i], 1, false};
+        const bool everything = s->segments[i].extent == ACS_EXTENT_ALL;
+        hit = (everything || from->arena == words) && footprint_conflict(&mine, &theirs);
+    }
+    return hit;
+}
+
+/* sections_failed: whether a failure reaches a decision for the step `now`. */
+static bool fails_word(void *user, int words, uint32_t offset)
+{
+    const oracle *o = user;
+    bool hit = false;
+    for (uint32_t i = 0; i < o->poison_count && !hit; i++)
+        hit = precedes(o, o->poison[i], o->now) && touches_word(o->poison[i], words, offset);
+    return hit;
+}
+
+static const step *step_of(const oracle *o, acs_op op)
 {
     for (uint32_t i = 0; i < o->p->step_count; i++)
-        if (o->p->steps[i].op == cause && cause && (s->roots[i / 64] >> (i % 64) & 1))
-            return true;
-    return false;
+        if (op && o->p->steps[i].op == op)
+            return &o->p->steps[i];
+    return NULL;
+}
+
+/*
+ * A decided op may be skipped although no failure reaches its footprint: sections share cells, so failures in one
+ * can skip another one's decision, and then what writes its word. And injected faults hit decisions, which are no steps.
+ * Where that can be, it is learnt from the run.
+ */
+static bool inherit_decision(oracle *o, step *s, section_fate fate)
+{
+    const bool faults = o->p->config.options.faults && program_decides(&o->p->config);
+    const bool skipped = s->error.status == ACS_ERR_SKIPPED && (o->poison_count || faults);
+    if (fate != SECTION_FAILED && !(skipped && (sections_decide(s) || sections_writes_word(o->p, s) || faults)))
+        return false;
+    if (!s->roots)
+        s->roots = program_alloc(o->p, o->root_words * sizeof *s->roots);
+    for (uint32_t i = 0; i < o->poison_count; i++)
+        if (may_share(o, s, o->poison[i]))
+            add_roots(o, s, o->poison[i]);
+    if (faults && !step_of(o, s->error.cause)) {
+        s->by_decision = true;
+        o->origins++;
+    }
+    return true;
+}
+
+static bool is_root(const oracle *o, const step *s, acs_op cause)
+{
+    const step *root = step_of(o, cause);
+    return root ? s->roots[root->index / 64] >> (root->index % 64) & 1 : s->by_decision && cause && cause < s->op;
 }
 
 static void check_error(const oracle *o, const step *s)
@@ -203,16 +272,19 @@ static void check_error(const oracle *o, const step *s)
 /* An op that can be skipped. Injected faults are learnt from the run; everything else is known. */
 static void judge_op(oracle *o, step *s)
 {
-    if (!sections_runs(o->p, s))
-        o->totals->not_run++;
-    else if (s->kind == STEP_ALLOC && o->p->direct_init)
+    o->now = s;
+    s->by_decision = false;
+    const section_fate fate = sections_judge(o->p, s, fails_word, o);
+    if (s->kind == STEP_ALLOC && o->p->direct_init)
         execute(o, s); /* filled by the program itself */
-    else if (inherit(o, s))
+    else if (inherit(o, s) | inherit_decision(o, s, fate))
         add_poison(o, s, ACS_ERR_SKIPPED);
     else if (o->p->config.options.faults && s->error.status == ACS_ERR_LAUNCH)
         add_poison(o, s, ACS_ERR_LAUNCH);
     else if (o->p->config.options.faults && s->error.status == ACS_ERR_MEMORY && s->kind == STEP_CALL && s->scratch)
         add_poison(o, s, ACS_ERR_MEMORY); /* its scratch */
+    else if (fate == SECTION_OFF)
+        o->totals->not_run++;
     else if (s->fail)
         add_poison(o, s, ACS_ERR_HOST);
     else
@@ -304,10 +376,16 @@ static void judge(oracle *o, step *s)
     case STEP_SYNC: check_sync(o, s); break;
     case STEP_CLEAR:
         check_result(o, s, ACS_OK);
+        if (o->poison_count)
+            sections_reset(o->p);
         o->poison_count = o->origins = 0;
         o->refused = false;
         break;
-    case STEP_REFUSED: o->refused = true; break;
+    case STEP_REFUSED:
+        o->now = s;
+        (void)sections_judge(o->p, s, fails_word, o);
+        o->refused = true;
+        break;
     case STEP_STEP:
     case STEP_NOTHING: break;
     default: judge_op(o, s); break;

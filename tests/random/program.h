@@ -63,6 +63,7 @@ typedef struct arena {
     uint32_t pitch;         /* of the tiles that are usual in it */
     uint32_t owner;         /* thread; 0 in programs with one order */
     bool temporary;         /* allocated by a step */
+    bool words;             /* it holds words that decide (sections.h) */
     bool lazy;              /* ARENA_DEVICE: `real` is an address without memory */
     bool live;              /* while generating: may be used by the next step; later: not freed by a step */
     unsigned char *real;    /* what the library works on */
@@ -125,6 +126,7 @@ typedef struct step {
 
     /* what the oracle says */
     acs_status fate;
+    bool by_decision;       /* its failure may descend from a decision, which is no step */
     uint64_t *roots;        /* failed ops, by step, that a failed or skipped op descends from */
 } step;
 

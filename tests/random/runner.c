@@ -569,6 +569,8 @@ void program_run(program *p, verdict *v, random_totals *totals)
         verdict_fail(v, "acs_open: %s, %s", acs_status_name(opened), e.text);
         return;
     }
+    if (!sections_begin(p, r.context))
+        verdict_fail(v, "sections cannot begin");
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.passed, NULL);
     checker *record = p->config.checker ? checker_create() : NULL;

@@ -27,12 +27,12 @@ static uint32_t depth_of(const program *p, section_place at)
     return depth;
 }
 
-/* A fill or kernel that writes one of the words. */
+/* A fill that writes one of the words, or an op that fails to. */
 static void write_word(program *p, dice *d, step *s, int words)
 {
     span *work = program_alloc(p, sizeof *work);
     *work = (span){words, 4 * dice_below(d, SECTION_WORDS), 4, 1, 0, ACS_WRITE, ACS_EXTENT_BYTES};
-    s->kind = STEP_MEMSET;
+    s->kind = s->fail ? s->kind : STEP_MEMSET;
     s->work = s->given = work;
     s->work_count = s->given_count = s->computed_from = 1;
     s->computed = s->any = false;
@@ -56,6 +56,8 @@ static section_place move_on(program *p, dice *d, section_place at, int words)
 void sections_generate(program *p, const int *words)
 {
     section_place at[8];
+    for (uint32_t i = 0; i < 8; i++)
+        p->arenas[words[i]].words |= words[i] > 0;
     for (uint32_t i = 0; i < 8; i++)
         at[i] = (section_place){-1, false};
     p->sections = program_alloc(p, (p->step_count + 1) * sizeof *p->sections);
@@ -84,12 +86,28 @@ void sections_generate(program *p, const int *words)
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
+/* The first section of a context makes memory, which may have been made to fail. Programs try again. */
+static acs_status begin_section(const program *p, acs_context *context, const uint32_t *word, bool unless)
+{
+    acs_status status = ACS_ERR_MEMORY;
+    for (int tries = 0; status == ACS_ERR_MEMORY && tries < (p->config.options.faults ? 1000 : 1); tries++)
+        status = unless ? acs_unless_op(context, word, NULL) : acs_if_op(context, word, NULL);
+    return status;
+}
+
+bool sections_begin(const program *p, acs_context *context)
+{
+    static const uint32_t unread = 0;
+    const bool first = p->config.options.faults && program_decides(&p->config);
+    return !first || (begin_section(p, context, &unread, false) == ACS_OK && acs_end_if(context) == ACS_OK);
+}
+
 static bool enter(section_stack *stack, const program *p, acs_context *context, int index)
 {
     const section *s = &p->sections[index];
     const uint32_t *word = (const uint32_t *)(const void *)(p->arenas[s->arena].real + s->offset);
     stack->list[stack->depth++] = (section_place){index, false};
-    return (s->unless ? acs_unless_op(context, word, NULL) : acs_if_op(context, word, NULL)) == ACS_OK;
+    return begin_section(p, context, word, s->unless) == ACS_OK;
 }
 
 bool sections_move(section_stack *stack, const program *p, acs_context *context, section_place to)
@@ -135,25 +153,54 @@ static uint32_t word_of(const program *p, int where, uint32_t offset)
     return word;
 }
 
-/* The word is read when the first op of a branch comes. */
-static bool branch_runs(program *p, section_place at)
+typedef struct judging {
+    program *p;
+    sections_failed *failed;
+    void *user;
+} judging;
+
+/* The word is read when the first op of a branch comes; behind acs_else the other branch's decision is, if there is one. */
+static section_fate judge_branch(const judging *j, section_place at)
 {
     if (at.index < 0)
-        return true;
-    section *s = &p->sections[at.index];
-    if (s->decided[at.other])
-        return s->runs[at.other];
-    const bool around = branch_runs(p, s->around);
-    const bool holds = (word_of(p, s->arena, s->offset) != 0) != s->unless;
-    const bool first = s->decided[0] ? s->runs[0] : holds;
-    s->decided[at.other] = true;
-    return s->runs[at.other] = around && (at.other ? !first : holds);
+        return SECTION_RUNS;
+    section *s = &j->p->sections[at.index];
+    if (!s->decided[at.other]) {
+        const section_fate around = judge_branch(j, s->around);
+        const bool holds = (word_of(j->p, s->arena, s->offset) != 0) != s->unless;
+        const bool first = s->decided[0] ? s->runs[0] : holds;
+        const bool reads_failed = s->decided[0] ? s->failed[0] : j->failed(j->user, s->arena, s->offset);
+        s->decided[at.other] = true;
+        s->failed[at.other] = around == SECTION_FAILED || reads_failed;
+        s->runs[at.other] = around == SECTION_RUNS && (at.other ? !first : holds);
+    }
+    return s->failed[at.other] ? SECTION_FAILED : s->runs[at.other] ? SECTION_RUNS : SECTION_OFF;
 }
 
-bool sections_runs(program *p, const step *s)
+bool sections_writes_word(const program *p, const step *s)
 {
+    bool writes = false;
+    for (uint32_t i = 0; i < s->work_count && s->work[i].arena >= 0; i++)
+        writes = writes || p->arenas[s->work[i].arena].words;
+    return writes;
+}
+
+bool sections_decide(const step *s)
+{
+    return may_be_decided(s) && (s->section.index >= 0 || s->counted);
+}
+
+section_fate sections_judge(program *p, const step *s, sections_failed *failed, void *user)
+{
+    const judging j = {p, failed, user};
+    if (s->kind == STEP_REFUSED)
+        (void)judge_branch(&j, s->section); /* a refused launch decides, too */
     if (!may_be_decided(s))
-        return true;
-    const bool runs = branch_runs(p, s->section);
-    return runs && (!s->counted || word_of(p, s->count.arena, s->count.offset) != 0);
+        return SECTION_RUNS;
+    const section_fate fate = judge_branch(&j, s->section);
+    if (!s->counted || fate == SECTION_FAILED)
+        return fate;
+    if (failed(user, s->count.arena, s->count.offset))
+        return SECTION_FAILED;
+    return word_of(p, s->count.arena, s->count.offset) != 0 ? fate : SECTION_OFF;
 }

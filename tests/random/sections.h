@@ -13,9 +13,8 @@ enum { SECTION_WORDS = 16, SECTION_DEPTH = 4, SECTION_ITEMS = 1 << 30 /* of a bl
 /* Whether the program has such ops. Sections belong to a thread: coroutines of one thread would share them. */
 static inline bool program_decides(const random_config *config)
 {
-    const bool fails = config->failing || config->options.faults || config->may_lose;
     const bool fibers = config->threads > 1 && config->options.backend == ACS_BACKEND_SIM;
-    return !fails && !fibers && (config->decides || mix_hash(config->seed + 0x3f1c02d7) % 3 == 0);
+    return !config->may_lose && !fibers && (config->decides || mix_hash(config->seed + 0x3f1c02d7) % 3 == 0);
 }
 
 typedef struct section {
@@ -24,8 +23,17 @@ typedef struct section {
     uint32_t offset;
     bool unless;
     /* what the oracle says */
-    bool decided[2], runs[2]; /* by branch */
+    bool decided[2], runs[2], failed[2]; /* by branch; failed: its decision was skipped */
 } section;
+
+/* What becomes of a step, as far as decisions say. */
+typedef enum section_fate {
+    SECTION_RUNS,
+    SECTION_OFF,
+    SECTION_FAILED /* a decision that it obeys was skipped */
+} section_fate;
+/* Whether a failure reaches a decision that reads this word of an arena. */
+typedef bool sections_failed(void *user, int arena, uint32_t offset);
 
 /* Lay sections over the program's steps. `words`: the arena of words of each thread. */
 void sections_generate(program *p, const int *words);
@@ -35,15 +43,21 @@ typedef struct section_stack {
     section_place list[SECTION_DEPTH];
     uint32_t depth;
 } section_stack;
+/* Before the program: with faults, let the context make what sections need, so that launches do not fail for it. */
+bool sections_begin(const program *p, acs_context *context);
 /* Before a step of the producer, and behind its last one (`to` -1). False: a call failed. */
 bool sections_move(section_stack *stack, const program *p, acs_context *context, section_place to);
 
 /* Let a kernel's grid be read, as its step says. */
 void sections_count(acs_launch_params *launch, const program *p, const step *s);
 
-/* The oracle forgets what it decided. */
+/* The oracle forgets what it decided: it begins anew, or acs_clear forgot failures. */
 void sections_reset(program *p);
-/* Whether a step runs that the library queued in program order; it is judged in that order. */
-bool sections_runs(program *p, const step *s);
+/* Whether the step obeys a decision. */
+bool sections_decide(const step *s);
+/* Whether the step touches words that decide, which only fills and ops that fail to write them do. */
+bool sections_writes_word(const program *p, const step *s);
+/* The fate of a step. Steps are judged in program order. */
+section_fate sections_judge(program *p, const step *s, sections_failed *failed, void *user);
 
 #endif

@@ -310,6 +310,38 @@ static void a_failed_word_skips_the_section(void **state)
     assert_int_equal(x, 4);
 }
 
+/* Nothing has written the cells of sections whose decisions were skipped. They are decided anew once that is forgotten. */
+static void an_open_section_is_decided_anew_after_a_clear(void **state)
+{
+    acs_context *context = *state;
+    uint32_t word = 1, x = 1, y = 1, *at = &word;
+    assert_int_equal(acs_if(context, at), ACS_OK);
+    add(context, &x, 1); /* 4 */
+    assert_int_equal(acs_clear(context), ACS_OK); /* nothing had failed: the section stays as it is */
+    set(context, at, 0);
+    add(context, &x, 1); /* 13 */
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(word, 0);
+    assert_int_equal(acs_end_if(context), ACS_OK);
+    assert_true(acs_host(context, failing_function, NULL, 0, ACS_USES(ACS_OUT(at, sizeof word))) > 0);
+    assert_int_equal(acs_unless(context, at), ACS_OK);
+    add(context, &y, 1);
+    assert_int_equal(acs_if(context, at), ACS_OK);
+    add(context, &y, 1);
+    assert_int_equal(acs_clear(context), ACS_OK);
+    assert_int_equal(y, 1);
+    word = 0;
+    add(context, &y, 1); /* of the inner section: not run */
+    assert_int_equal(acs_else(context), ACS_OK);
+    add(context, &y, 2); /* 5 */
+    assert_int_equal(acs_end_if(context), ACS_OK);
+    add(context, &y, 3); /* 18 */
+    assert_int_equal(acs_end_if(context), ACS_OK);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(x, 13);
+    assert_int_equal(y, 18);
+}
+
 /* ------------------------------------------------------------------------------------------------------------- loops */
 
 typedef struct countdown {
@@ -356,6 +388,30 @@ static void a_loop_ends_when_its_word_says_so(void **state)
         assert_int_equal(x, want * 3 + 1000);
         assert_in_range(c.called, ran, ran + 20);
     }
+}
+
+/* In iteration 2 the word's writer fails. Iteration 3, whose decision was skipped, forgets that and is decided anew. */
+static int clearing_body(acs_context *context, uint32_t iteration, void *user)
+{
+    countdown *c = user;
+    if (iteration == 2)
+        assert_true(acs_host(context, failing_function, NULL, 0, ACS_USES(ACS_OUT(c->stop, 4))) > 0);
+    if (iteration == 3)
+        assert_int_equal(acs_clear(context), ACS_OK);
+    return countdown_body(context, iteration, user);
+}
+
+static void a_loop_goes_on_after_a_clear_in_its_body(void **state)
+{
+    acs_context *context = *state;
+    uint32_t stop = 0, left = 5, x = 0;
+    countdown c = {.stop = &stop, .left = &left, .x = &x};
+    const acs_loop_params loop = {.size = sizeof loop, .stop = &stop, .most = 60, .body = clearing_body, .user = &c};
+    assert_int_equal(acs_loop(context, &loop), ACS_OK);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    assert_int_equal(left, 0);
+    assert_int_equal(stop, 1);
+    assert_in_range(c.called, 6, 26); /* all five but the one that was skipped, and some behind the end */
 }
 
 static void a_loop_whose_word_is_set_does_not_begin(void **state)
@@ -498,6 +554,8 @@ int main(void)
         EVERYWHERE(a_section_may_be_long),
         EVERYWHERE(decided_ops_recur),
         EVERYWHERE(a_failed_word_skips_the_section),
+        EVERYWHERE(an_open_section_is_decided_anew_after_a_clear),
+        EVERYWHERE(a_loop_goes_on_after_a_clear_in_its_body),
         EVERYWHERE(a_loop_ends_when_its_word_says_so),
         EVERYWHERE(a_loop_whose_word_is_set_does_not_begin),
         EVERYWHERE(loops_are_nested),
