@@ -147,6 +147,8 @@ static acs_status devices_check(acs_backend *backend, acs_record *op)
 {
     ACS_TRY(acs_cuda_check(member_of(backend, op->device), op));
     acs_cuda_kernel *kernel = op->u.launch.resolved;
+    if (ACS_UNLIKELY(!kernel)) /* a decision that the host makes */
+        return ACS_OK;
     /* relaxed: a hint; loading twice does no harm */
     if (ACS_LIKELY(atomic_load_explicit(&kernel->everywhere, memory_order_relaxed)))
         return ACS_OK;

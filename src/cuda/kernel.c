@@ -469,8 +469,8 @@ void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread
 {
     const acs_cuda_kernel *kernel = op->u.launch.resolved;
     (void)backend;
-    *thread_registers = (uint32_t)kernel->registers;
-    *block_shared = (uint32_t)kernel->static_shared;
+    *thread_registers = kernel ? (uint32_t)kernel->registers : 0; /* the host makes the decision */
+    *block_shared = kernel ? (uint32_t)kernel->static_shared : 0;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- launch */
