@@ -289,6 +289,8 @@ static void judge_op(oracle *o, step *s)
         add_poison(o, s, ACS_ERR_HOST);
     else
         execute(o, s);
+    if (sections_missed(o->p, s) && fate != SECTION_OFF)
+        verdict_fail(o->v, "step %u (%s) was not queued, but its iteration runs", s->index, step_name(s));
     check_error(o, s);
     o->totals->failed += s->fate != ACS_OK && s->fate != ACS_ERR_SKIPPED;
     o->totals->skipped += s->fate == ACS_ERR_SKIPPED;
@@ -382,12 +384,12 @@ static void judge(oracle *o, step *s)
         o->refused = false;
         break;
     case STEP_REFUSED:
+    case STEP_NOTHING:
         o->now = s;
         (void)sections_judge(o->p, s, fails_word, o);
-        o->refused = true;
+        o->refused |= s->kind == STEP_REFUSED;
         break;
-    case STEP_STEP:
-    case STEP_NOTHING: break;
+    case STEP_STEP: break;
     default: judge_op(o, s); break;
     }
 }

@@ -212,6 +212,9 @@ void verdict_fail(verdict *v, const char *format, ...) __attribute__((format(pri
 
 /* All ops of the program have ended; the context is still open. */
 void totals_add(random_totals *totals, acs_context *context, const program *p, verdict *v);
+struct checker;
+/* Check what was recorded, if anything was: `record` is NULL, or a checker. */
+void totals_check(random_totals *totals, struct checker *record, const program *p, verdict *v);
 /* Run through the library. */
 void program_run(program *p, verdict *v, random_totals *totals);
 /* Run serially and compare statuses and bytes. */

@@ -336,6 +336,8 @@ static void do_refused(run *r, const step *s)
 
 static void do_step(run *r, step *s)
 {
+    if (s->target && sections_missed(r->p, s->target))
+        s->kind = STEP_NOTHING;
     moving_hint(&r->p->config, r->context, s);
     if (r->p->config.trace)
         fprintf(stderr, "  thread %u: step %u, %s\n", s->thread, s->index, step_name(s));
@@ -396,6 +398,11 @@ static void pass_turn(run *r)
     pthread_mutex_unlock(&r->lock);
 }
 
+static void do_step_of_loop(void *user, step *s)
+{
+    do_step(user, s);
+}
+
 static void *produce(void *argument)
 {
     const producer *me = argument;
@@ -408,8 +415,15 @@ static void *produce(void *argument)
         if (s->thread != me->thread)
             continue;
         const bool go = wait_turn(r, i);
+        const uint32_t end = sections_loop_end(r->p, i);
         if (go && !passing_next(&pass, r->p, r->context, s))
             run_fail(r, s, "a pass that was begun cannot be ended");
+        if (end > i) { /* such a program has one thread */
+            if (!sections_loop(&sections, r->p, r->context, i, do_step_of_loop, r))
+                run_fail(r, s, "a loop cannot begin or end");
+            i = end - 1;
+            continue;
+        }
         if (go && !sections_move(&sections, r->p, r->context, s->section))
             run_fail(r, s, "a section cannot be begun or ended");
         if (go)
@@ -577,19 +591,7 @@ void program_run(program *p, verdict *v, random_totals *totals)
     run_and_close(&r, record);
     if (p->config.gpu)
         gpu_end(v);
-    const uint32_t devices = p->config.options.devices > 1 ? (uint32_t)p->config.options.devices : 1;
-    const uint32_t slots = acs_backend_slots((uint32_t)p->config.options.streams, devices);
-    checker_report report = {0};
-    if (record && !v->failed && p->lost.status == ACS_OK && !checker_verify(record, slots, &report)) {
-        verdict_fail(v, "checker: %s", report.text);
-        if (p->config.verbose)
-            checker_dump(record);
-    }
-    totals->checked += record != NULL;
-    totals->checked_pairs += report.pairs;
-    totals->checked_waits += report.waits;
-    totals->late_marks += report.late_marks;
-    totals->stale_waits += report.stale_waits;
+    totals_check(totals, record, p, v);
     checker_destroy(record);
     pthread_cond_destroy(&r.passed);
     pthread_mutex_destroy(&r.lock);

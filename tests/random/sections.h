@@ -1,7 +1,8 @@
 /*
- * Sections of decided ops in random programs (acs_if, acs_else, acs_end_if), and grids that are read. They are laid over a
- * finished program: each step may lie in a section, whose word is in an arena of its own, where some fills and kernels
- * write zeros and other values.
+ * Sections of decided ops in random programs (acs_if, acs_else, acs_end_if), loops (acs_loop), and grids that are read.
+ * They are laid over a finished program: each step may lie in a section, whose word is in an arena of its own, where some
+ * fills write zeros and other values. An iteration of a loop is a section whose word must be zero. Each has steps of its
+ * own, those of the iterations in a row.
  */
 #ifndef RANDOM_SECTIONS_H
 #define RANDOM_SECTIONS_H
@@ -22,6 +23,9 @@ typedef struct section {
     int arena; /* of its word */
     uint32_t offset;
     bool unless;
+    /* of an iteration */
+    int before;                   /* index of the one before it; -1: none */
+    uint32_t first, length, left; /* its steps, and iterations from this one on; 0: it is no iteration */
     /* what the oracle says */
     bool decided[2], runs[2], failed[2]; /* by branch; failed: its decision was skipped */
 } section;
@@ -47,6 +51,15 @@ typedef struct section_stack {
 bool sections_begin(const program *p, acs_context *context);
 /* Before a step of the producer, and behind its last one (`to` -1). False: a call failed. */
 bool sections_move(section_stack *stack, const program *p, acs_context *context, section_place to);
+
+/* A step of an iteration whose call the program has to make. */
+typedef void section_step(void *user, step *s);
+/* The step behind the loop that begins at step `at`; `at`: none begins there. */
+uint32_t sections_loop_end(const program *p, uint32_t at);
+/* Run that loop. False: a call failed. */
+bool sections_loop(section_stack *stack, program *p, acs_context *context, uint32_t at, section_step *run, void *user);
+/* Whether the loop was over before the step came, which was not queued therefore. */
+bool sections_missed(const program *p, const step *s);
 
 /* Let a kernel's grid be read, as its step says. */
 void sections_count(acs_launch_params *launch, const program *p, const step *s);

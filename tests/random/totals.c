@@ -3,6 +3,7 @@
  * when a program has ended.
  */
 #include "program.h"
+#include "checker.h"
 
 #include "simulator/sim.h"
 #include "api/context.h"
@@ -40,4 +41,21 @@ void totals_add(random_totals *totals, acs_context *context, const program *p, v
     totals->lost += p->lost.status != ACS_OK;
     for (int kind = 0; kind < ACS_FAULT_KINDS && p->config.options.backend == ACS_BACKEND_SIM; kind++)
         totals->faults[kind] += acs_sim_backend_faults(context->backend)[kind];
+}
+
+void totals_check(random_totals *totals, checker *record, const program *p, verdict *v)
+{
+    const uint32_t devices = p->config.options.devices > 1 ? (uint32_t)p->config.options.devices : 1;
+    const uint32_t slots = acs_backend_slots((uint32_t)p->config.options.streams, devices);
+    checker_report report = {0};
+    if (record && !v->failed && p->lost.status == ACS_OK && !checker_verify(record, slots, &report)) {
+        verdict_fail(v, "checker: %s", report.text);
+        if (p->config.verbose)
+            checker_dump(record);
+    }
+    totals->checked += record != NULL;
+    totals->checked_pairs += report.pairs;
+    totals->checked_waits += report.waits;
+    totals->late_marks += report.late_marks;
+    totals->stale_waits += report.stale_waits;
 }
