@@ -466,7 +466,7 @@ static inline acs_attributes acs_make_on(int64_t device)
  * If a number of blocks is 0 the launch does not run. If it is larger than the maximum the launch does not run either,
  * and the context keeps ACS_ERR_ARGUMENT for acs_context_error and the next wait: the text has both. Ops behind it run.
  *
- * The word read is part of the footprint (in), and need not be named. What the launch names as **out** counts as
+ * The word is read behind all earlier ops that write it, and need not be named. What the launch names as **out** counts as
  * inout, since it may not be written. docs/decided.md has examples, and the costs.
  */
 typedef struct acs_grid_from {
@@ -661,8 +661,8 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
  *     ACS_LAUNCH_ON(context, b, ...);
  *     acs_end_if(context);
  *
- * Sections may be nested, up to 32 deep. All ops of a section read the word (in); what they name as **out** counts as
- * inout. An op that does not run is no failure: ops behind it run, and acs_statistics.not_run counts it. acs_wait on it
+ * Sections may be nested, up to 32 deep. All ops of a section wait until the word was read; what they name as **out** counts
+ * as inout. An op that does not run is no failure: ops behind it run, and acs_statistics.not_run counts it. acs_wait on it
  * returns ACS_OK.
  *
  * Kernels, and copies and fills that become kernels, are switched on the GPU. Host functions, library calls and other
@@ -670,9 +670,10 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
  * callbacks, waits, acs_after_stream and acs_stream_after are not part of a section: they always take place. An op in
  * another capture or group than the section's first op is refused (ACS_ERR_STATE). A section may end anywhere.
  *
- * **Failures.** If the op that writes the word failed, the section's ops are skipped. Until acs_clear, later sections with
- * this word may be skipped too if an op of the section failed. If acs_clear forgets failures, open sections are decided
- * anew: their next op reads the word again.
+ * **Failures.** If the op that writes the word failed, the section's ops are skipped. An op that conflicts with a failed one
+ * is skipped also in a section that would not run. Until acs_clear, later sections with this word, and writers of the word,
+ * may be skipped too if an op of the section failed. If acs_clear forgets failures, open sections are decided anew: the
+ * next op reads the word again, also behind acs_else.
  *
  * **Captures.** A captured graph with such ops decides at each of its launches. CUDA has rules for it, and for one with
  * loops or grids that are read: cudaGraphUpload before its first launch, or the device faults; it is instantiated once;
@@ -734,8 +735,10 @@ typedef struct acs_loop_params {
  * The loop does not look at what the calls in `body` return: a body whose call fails ends the loop by its own result.
  * @return ACS_OK. ACS_ERR_ARGUMENT, ACS_ERR_STATE in a group, ACS_ERR_UNSUPPORTED in sections 32 deep: nothing was
  *         queued, and the context keeps the error.
- *         ACS_ERR_STATE: the body left sections open. Errors of the loop's decisions, and of those that failed on the
- *         GPU, end the loop: the iteration under way is then incomplete.
+ *         ACS_ERR_STATE: the body left sections open, or ended those around it. Errors of the loop's decisions, and of
+ *         those that failed on the GPU, end the loop: the iteration under way is then incomplete. ACS_ERR_SKIPPED: a
+ *         decision was skipped because of an earlier failure. An op that fails in an iteration has all later ones skipped.
+ *         If `body` calls acs_clear, the word is read anew for what follows in it.
  */
 acs_status acs_loop(acs_context *context, const acs_loop_params *loop);
 

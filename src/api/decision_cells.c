@@ -146,22 +146,25 @@ static uint32_t find_cell_locked(acs_decisions *all, const acs_cell_key *key)
     return ACS_DECISION_CELLS;
 }
 
-/* Own the key's cell, or any other if it has an owner. */
+/*
+ * Own the key's cell, or one more of the same key if it has an owner: with a cell of another key, failures would reach
+ * ops of that.
+ */
 acs_status acs_cell_own(acs_decisions *all, const acs_cell_key *key, acs_cell **owned)
 {
+    acs_cell_key own = *key;
     pthread_mutex_lock(&all->lock);
-    const uint32_t first = find_cell_locked(all, key);
-    uint32_t index = first, tries = first < ACS_DECISION_CELLS ? 0 : ACS_DECISION_CELLS;
-    while (tries < ACS_DECISION_CELLS && all->owned[index = (first + tries) % ACS_DECISION_CELLS])
-        tries++;
-    if (tries < ACS_DECISION_CELLS)
+    uint32_t index = find_cell_locked(all, &own);
+    while (index < ACS_DECISION_CELLS && all->owned[index] && ++own.turn < ACS_DECISION_CELLS)
+        index = find_cell_locked(all, &own);
+    const bool memory = index < ACS_DECISION_CELLS, free_one = memory && !all->owned[index];
+    if (free_one)
         all->owned[index] = true;
     pthread_mutex_unlock(&all->lock);
     *owned = &all->cells[index % ACS_DECISION_CELLS];
-    return tries < ACS_DECISION_CELLS ? ACS_OK
-                                      : ACS_FAIL(ACS_ERR_MEMORY, 0, "%s",
-                                                 first < ACS_DECISION_CELLS ? "more sections are open than there are cells"
-                                                                            : "no memory for a decision");
+    return free_one ? ACS_OK
+                    : ACS_FAIL(ACS_ERR_MEMORY, 0, "%s",
+                               memory ? "more sections are open than there are cells" : "no memory for a decision");
 }
 
 /* Cells of captures belong to their graph. */

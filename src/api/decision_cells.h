@@ -17,6 +17,7 @@ typedef struct acs_cell_key {
     const void *site, *word;
     uint64_t near; /* memory that the first op names */
     uint64_t kind; /* acs_decision_kind */
+    uint64_t turn; /* set by acs_cell_own: owners with the rest of the key at the time */
 } acs_cell_key;
 
 /* The context's cells; NULL: none yet. K: acquire; pairs with open_locked. */

@@ -129,7 +129,7 @@ static acs_op queue_decision(acs_context *context, acs_decisions *all, acs_decis
 static acs_op queue_with_cell(acs_context *context, acs_decisions *all, acs_decision *d, uint64_t near,
                               const acs_site *site, bool no_wait)
 {
-    const acs_cell_key key = {site, d->word, near, d->kind};
+    const acs_cell_key key = {.site = site, .word = d->word, .near = near, .kind = d->kind};
     if (get_cell(context, all, &key, &d->cell) != ACS_OK)
         return 0;
     const acs_op op = queue_decision(context, all, d, site, no_wait);
@@ -471,7 +471,7 @@ static acs_status begin_iteration(branch *s, acs_decisions *all)
                       .cell = s->first,
                       .kind = ACS_DECIDE_UNLESS,
                       .loop = again ? 0 : s->loop};
-    const acs_cell_key key = {s->site, s->word, 0, d.kind};
+    const acs_cell_key key = {.site = s->site, .word = s->word, .kind = d.kind};
     if (!again) {
         ACS_TRY(decide_outer(s, all, 0, &d.outer));
         ACS_TRY(get_cell(s->context, all, &key, &s->first));

@@ -310,6 +310,29 @@ static void a_failed_word_skips_the_section(void **state)
     assert_int_equal(x, 4);
 }
 
+/* Sections that are opened so have one site. */
+static void open_section(acs_context *context, const uint32_t *word)
+{
+    assert_int_equal(acs_if(context, word), ACS_OK);
+}
+
+/* Of two sections with one word and site each has a cell that no other decision has. */
+static void a_failure_in_a_nested_section_reaches_nothing_else(void **state)
+{
+    acs_context *context = *state;
+    uint32_t word = 1, counts[2] = {1, 1}, *at = &word, *first = &counts[0], *second = &counts[1], x = 1, y = 1;
+    assert_true(acs_host(context, failing_function, NULL, 0, ACS_USES(ACS_OUT(&x, sizeof x))) > 0);
+    open_section(context, at);
+    open_section(context, at);
+    const acs_op skipped = add_grid(context, &x, 1, ACS_GRID_FOR(first, 1, 5));
+    assert_int_equal(acs_end_if(context), ACS_OK);
+    const acs_op runs = add_grid(context, &y, 1, ACS_GRID_FOR(second, 1, 5));
+    assert_int_equal(acs_end_if(context), ACS_OK);
+    assert_int_equal(acs_wait(context, skipped), ACS_ERR_SKIPPED);
+    assert_int_equal(acs_wait(context, runs), ACS_OK);
+    assert_int_equal(y, 4);
+}
+
 /* Nothing has written the cells of sections whose decisions were skipped. They are decided anew once that is forgotten. */
 static void an_open_section_is_decided_anew_after_a_clear(void **state)
 {
@@ -555,6 +578,7 @@ int main(void)
         EVERYWHERE(decided_ops_recur),
         EVERYWHERE(a_failed_word_skips_the_section),
         EVERYWHERE(an_open_section_is_decided_anew_after_a_clear),
+        EVERYWHERE(a_failure_in_a_nested_section_reaches_nothing_else),
         EVERYWHERE(a_loop_goes_on_after_a_clear_in_its_body),
         EVERYWHERE(a_loop_ends_when_its_word_says_so),
         EVERYWHERE(a_loop_whose_word_is_set_does_not_begin),
