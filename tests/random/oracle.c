@@ -275,9 +275,10 @@ static void judge_op(oracle *o, step *s)
     o->now = s;
     s->by_decision = false;
     const section_fate fate = sections_judge(o->p, s, fails_word, o);
+    const bool by_memory = inherit(o, s), by_decision = inherit_decision(o, s, fate); /* both collect roots */
     if (s->kind == STEP_ALLOC && o->p->direct_init)
         execute(o, s); /* filled by the program itself */
-    else if (inherit(o, s) | inherit_decision(o, s, fate))
+    else if (by_memory || by_decision)
         add_poison(o, s, ACS_ERR_SKIPPED);
     else if (o->p->config.options.faults && s->error.status == ACS_ERR_LAUNCH)
         add_poison(o, s, ACS_ERR_LAUNCH);
