@@ -243,10 +243,13 @@ static bool inherit_decision(oracle *o, step *s, section_fate fate)
     return true;
 }
 
+/* A block that was given back may have the number of another op. */
 static bool is_root(const oracle *o, const step *s, acs_op cause)
 {
-    const step *root = step_of(o, cause);
-    return root ? s->roots[root->index / 64] >> (root->index % 64) & 1 : s->by_decision && cause && cause < s->op;
+    for (uint32_t i = 0; i < o->p->step_count; i++)
+        if (o->p->steps[i].op == cause && cause && (s->roots[i / 64] >> (i % 64) & 1))
+            return true;
+    return s->by_decision && cause && cause < s->op && !step_of(o, cause);
 }
 
 static void check_error(const oracle *o, const step *s)
