@@ -392,7 +392,7 @@ static void learn(acs_repeat *repeat, uint32_t most)
         for (uint32_t i = 0; i < trace->count; i++)
             repeat->strands[trace->ops[i].op->strand].learns |= trace->ops[i].missed;
         for (uint32_t s = 0, from = 0; s < repeat->strand_count; from = first[s++]) {
-            if (repeat->strands[s].learns)
+            if (repeat->strands[s].learns || repeat->renews)
                 learn_strand(repeat, &(strand_ops){trace, at + from, first[s] - from, most});
             repeat->strands[s].learns = false;
             acs_piece *piece;
@@ -526,8 +526,6 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
         repeat->rests = repeat->rest = repeat->looks = repeat->looked_ops = 0;
     if (repeat->renews) {
         drop_pieces(repeat);
-        for (uint32_t s = 0; s < repeat->strand_count; s++)
-            repeat->strands[s].learns = true;
         learn(repeat, most);
         repeat->renews = false;
     } else if (!acs_repeat_learns(repeat)) {

@@ -157,12 +157,12 @@ static acs_repeat *automatic_pass(acs_context *context, entering *e)
 {
     acs_repeats *all = context->repeats;
     const acs_site *site = e->record ? e->record->site : e->params->site;
-    if (all->found && acs_repeat_pass_ops(all->found) >= all->pass_most) {
+    if (all->found && acs_repeat_pass_ops(all->found) >= all->found->pass_most) {
         const acs_op sealed = acs_automatic_pass_end(context, true);
         e->sealed = sealed ? sealed : e->sealed;
     }
     if (!all->found && atomic_load_explicit(&all->automatic, memory_order_relaxed)) /* relaxed: written under the lock */
-        acs_automatic_pass_begin(all, site);
+        acs_automatic_pass_begin(all, acs_repeat_get(all, (uint64_t)(uintptr_t)site));
     return all->found;
 }
 

@@ -102,13 +102,6 @@ acs_op acs_automatic_stop(acs_context *context)
     return sealed;
 }
 
-void acs_automatic_pass_begin(acs_repeats *all, const acs_site *site)
-{
-    all->found = acs_repeat_get(all, (uint64_t)(uintptr_t)site);
-    if (all->found)
-        begin(all->found);
-}
-
 /*
  * Passes that end by their length become longer, so that programs that never wait for everything soon recur. Those of
  * others fit between two such waits.
@@ -151,46 +144,57 @@ static bool goes_on(acs_repeat *repeat, uint32_t period)
 }
 
 /*
- * A pass ends by its length. If all of it was replayed with the arguments that its kernels had before, and it repeats
- * itself, then passes become as long as the part that comes again, or as several such parts: as many as a fragment may
- * take from the program's order. So they are all the same, and need few pieces: those of the first such pass take the
- * place of all others.
+ * A pass ends. If all of it was replayed with the arguments that its kernels had before, and it repeats itself, then
+ * passes become as long as the part that comes again, or as several such parts: as many as a fragment may take from the
+ * program's order. So they are all the same, and need few pieces: those of the first such pass take the place of all
+ * others. What a program queues from one wait to the next, as often as the last time, may be such a part, too: whether it
+ * is one is looked at where a pass ends by its length. Its pieces stay if passes do not become longer.
  */
-static void find_period(acs_repeats *all, acs_repeat *found)
+static void find_period(acs_repeats *all, acs_repeat *found, bool torn)
 {
     const bool steady = !found->missed && !found->differing;
-    if (steady && all->period && goes_on(found, all->period)) {
-        found->renews = all->first_of_period;
-        all->first_of_period = false;
+    const uint32_t ops = acs_repeat_pass_ops(found), before = found->period;
+    if (steady && before && (torn ? goes_on(found, before) : ops % before == 0)) {
+        found->renews = torn && found->first_of_period;
+        found->first_of_period &= !torn;
         return;
     }
-    all->period = steady && !all->period ? period_of(acs_repeat_trace(found, found->passes)) : 0;
-    all->first_of_period = all->period != 0;
-    if (all->period)
-        all->pass_most = all->period < TUNE_REPEAT_SPAN ? TUNE_REPEAT_SPAN / all->period * all->period : all->period;
-    else
-        lengthen(all, acs_repeat_pass_ops(found), true);
+    found->period = 0;
+    if (steady && !torn && ops == acs_repeat_trace(found, found->passes - 1)->count)
+        found->period = ops;
+    if (steady && torn && !before)
+        found->period = period_of(acs_repeat_trace(found, found->passes));
+    found->first_of_period = torn || ops <= TUNE_REPEAT_SPAN / 2;
+    if (torn && before)
+        all->pass_most = found->pass_most;
+    if (!torn || !found->period)
+        lengthen(all, ops, torn);
+}
+
+void acs_automatic_pass_begin(acs_repeats *all, acs_repeat *repeat)
+{
+    const uint32_t period = repeat ? repeat->period : 0;
+    all->found = repeat;
+    if (!repeat)
+        return;
+    repeat->pass_most = !period ? all->pass_most : period < TUNE_REPEAT_SPAN ? TUNE_REPEAT_SPAN / period * period : period;
+    begin(repeat);
 }
 
 acs_op acs_automatic_pass_end(acs_context *context, bool torn)
 {
     acs_repeats *all = context->repeats;
     acs_repeat *found = all->found;
-    const uint32_t period = all->period;
     all->found = NULL;
     if (!found)
         return 0;
-    if (torn)
-        find_period(all, found);
-    else if (!all->period)
-        lengthen(all, acs_repeat_pass_ops(found), false);
+    const uint32_t period = found->period;
+    find_period(all, found, torn);
     found->torn_end = torn && !period;
     const acs_op sealed = end(context, found);
-    found->torn_begin = torn && !all->period;
+    found->torn_begin = torn && !found->period;
     found->torn_end = false;
-    if (torn) { /* the next one goes on with the same repeat, whatever op comes next */
-        all->found = found;
-        begin(found);
-    }
+    if (torn) /* the next one goes on with the same repeat, whatever op comes next */
+        acs_automatic_pass_begin(all, found);
     return sealed;
 }

@@ -164,6 +164,10 @@ struct acs_repeat {
     bool misfits;              /* a strand learns from the pass */
     bool renews;               /* pieces of this pass take the place of all others */
     bool torn_begin, torn_end; /* it begins, or ends, in the middle of fragments */
+    /* automatic passes */
+    uint32_t pass_most;        /* kernels by which this one ends */
+    uint32_t period;           /* kernels after which all is repeated, while it is; passes are multiples. 0: none */
+    bool first_of_period;      /* no pass has begun and ended with a period that pieces do not fit yet */
     /* rests, since too little recurred */
     uint64_t rests;            /* kernels of the latest rest, for each that was looked at before it; 0: there was none */
     uint64_t rest;             /* kernels until it ends; 0: passes are learnt from */
@@ -182,9 +186,7 @@ struct acs_repeats {
     uint32_t open;        /* passes under way; and one, if there are automatic ones */
     _Atomic bool automatic; /* passes begin by themselves; written under the lock */
     acs_repeat *found;    /* of the automatic pass that is under way; NULL: none is */
-    uint32_t pass_most;   /* kernels by which it ends */
-    uint32_t period;      /* kernels after which the program repeats itself, while it does; passes are multiples. 0: none */
-    bool first_of_period; /* no pass has begun and ended with a period */
+    uint32_t pass_most;   /* kernels by which passes without a period end */
     uint64_t entered;     /* kernels that have entered replays */
     uint64_t entered_before; /* the same, when a worker without work last looked */
     uint64_t looked_ns;   /* that time */
@@ -354,8 +356,8 @@ acs_op acs_pass_end(acs_context *context, acs_repeat *repeat);
 /* There are automatic passes from now on; and no longer. */
 void acs_automatic_start(acs_context *context);
 acs_op acs_automatic_stop(acs_context *context);
-/* Begin an automatic pass with an op of this call site; none is under way. Without memory none begins. */
-void acs_automatic_pass_begin(acs_repeats *all, const acs_site *site);
+/* Begin an automatic pass; none is under way. NULL: none begins. */
+void acs_automatic_pass_begin(acs_repeats *all, acs_repeat *repeat);
 /* End it, if one is under way. `torn`: in the middle of fragments, which go on in the next one. */
 acs_op acs_automatic_pass_end(acs_context *context, bool torn);
 

@@ -87,8 +87,8 @@ static void passes_are_as_long_as_what_comes_again(void **state)
     for (int turn = 0; turn < 2; turn++) {
         for (uint32_t p = 0; p < TIMES; p++)
             launch_all(context, 0);
-        assert_int_equal(all->period, OPS);
-        assert_int_equal(all->pass_most, PASS);
+        assert_int_equal(all->table->period, OPS);
+        assert_int_equal(all->table->pass_most, PASS);
         assert_int_equal(all->table->place_count, PASS);
         assert_right(context);
         const acs_statistics before = stats(context);
@@ -104,9 +104,77 @@ static void passes_are_as_long_as_what_comes_again(void **state)
             else
                 assert_true(launch(context, (uint32_t)(draw % OPS), (uint32_t)(draw >> 32) % OPS, draw) > 0);
         }
-        assert_int_equal(all->period, 0);
+        assert_int_equal(all->table->period, 0);
         assert_right(context);
     }
+}
+
+/* A kernel for each cell of the large array: more than a fragment takes from the program's order. */
+static void launch_large(acs_context *context)
+{
+    for (uint32_t i = MANY; i < 60 * MANY; i++)
+        assert_true(launch(context, i, i - MANY, 0) > 0);
+}
+
+/* The same piece is the newest one, so none was made. */
+static uint64_t newest(const acs_context *context)
+{
+    return context->repeats->table->pieces->shape->id;
+}
+
+/* What comes between waits is the period once they are left out: pieces stay, and kernels go on to be replayed. */
+static void a_program_that_stops_waiting_keeps_its_pieces(void **state)
+{
+    acs_context *context = *state;
+    for (int p = 0; p < 8; p++) {
+        launch_large(context);
+        assert_right(context);
+    }
+    const uint64_t piece = newest(context);
+    const acs_statistics before = stats(context);
+    for (int p = 0; p < 30; p++)
+        launch_large(context);
+    assert_int_equal(newest(context), piece);
+    assert_right(context);
+    assert_int_equal(stats(context).replayed - before.replayed, 30 * 59 * MANY);
+}
+
+/* Short steps are joined once waits are left out: passes of several of them need fewer replays. */
+static void short_steps_are_joined_once_waits_stop(void **state)
+{
+    enum { PASS = TUNE_REPEAT_SPAN / OPS * OPS };
+    acs_context *context = *state;
+    for (int p = 0; p < 8; p++) {
+        launch_all(context, 0);
+        assert_right(context);
+    }
+    assert_int_equal(context->repeats->table->period, OPS);
+    for (int turn = 0; turn < 2; turn++) { /* pieces that were replaced go once their replays have ended */
+        for (int p = 0; p < 10; p++)
+            launch_all(context, 0);
+        assert_right(context);
+    }
+    assert_int_equal(context->repeats->table->place_count, PASS);
+}
+
+/* Where a step has several waits, each part of it that begins with a call of its own has a period of its own. */
+static void parts_between_waits_have_their_own_periods(void **state)
+{
+    acs_context *context = *state;
+    for (int p = 0; p < 6; p++) {
+        launch_all(context, 0);
+        assert_right(context);
+        assert_true(launch_on(context, &g_cells[0], &g_cells[1]) > 0);
+        mix(&g_truth[0], &g_truth[1], 0);
+        launch_large(context);
+        assert_right(context);
+    }
+    uint32_t periods[2] = {0}, count = 0;
+    for (const acs_repeat *repeat = context->repeats->table; repeat; repeat = repeat->hh.next)
+        periods[count++ % 2] = repeat->period;
+    assert_int_equal(count, 2);
+    assert_int_equal(periods[0], OPS);
+    assert_int_equal(periods[1], 59 * MANY + 1);
 }
 
 /* The same kernels with other arguments each time have no period, since each pass would set all arguments anew. */
@@ -115,7 +183,7 @@ static void other_arguments_each_time_have_no_period(void **state)
     acs_context *context = *state;
     for (uint32_t p = 0; p < 3 * TUNE_REPEAT_PASS_MOST / OPS; p++)
         launch_all(context, p);
-    assert_int_equal(context->repeats->period, 0);
+    assert_int_equal(context->repeats->table->period, 0);
     assert_int_equal(context->repeats->pass_most, TUNE_REPEAT_PASS_MOST);
     assert_right(context);
 }
@@ -307,6 +375,9 @@ int main(void)
         cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(passes_are_as_long_as_what_comes_again, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(a_program_that_stops_waiting_keeps_its_pieces, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(short_steps_are_joined_once_waits_stop, open_one, close_quietly),
+        cmocka_unit_test_setup_teardown(parts_between_waits_have_their_own_periods, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(other_arguments_each_time_have_no_period, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_never_waits_recurs_soon, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(what_hardly_recurs_rests, open_one, close_quietly),
