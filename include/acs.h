@@ -166,7 +166,7 @@ enum { ACS_GROWTH_PAGES, ACS_GROWTH_CHUNKS };
 enum { ACS_POLICY_SINGLE, ACS_POLICY_ROUND_ROBIN, ACS_POLICY_STREAM_AWARE, ACS_POLICY_MIN_TRANSFER_SIZE,
        ACS_POLICY_MIN_MAX_TRANSFER_TIME, ACS_POLICY_AUTO, ACS_POLICY_COUNT };
 enum { ACS_LOG_OFF, ACS_LOG_ERROR, ACS_LOG_WARN, ACS_LOG_INFO, ACS_LOG_DEBUG };
-enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP, ACS_CHECK_WRITTEN };
+enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP, ACS_CHECK_WRITES, ACS_CHECK_READS, ACS_CHECK_ALL };
 
 /** Room for an option that is a text, in bytes, the final 0 included. */
 #define ACS_OPTION_TEXT_BYTES 128
@@ -1232,6 +1232,22 @@ acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error);
  * @return ACS_OK, or ACS_ERR_DEVICE.
  */
 acs_status acs_clear(acs_context *context);
+
+/**
+ * Let ACS_CHECK=writes, reads and all watch memory that acs_malloc did not make, as they watch blocks of acs_malloc: they
+ * find kernels that change or read it without naming it. Ops can reach it, and it stays until acs_check_unregister or
+ * acs_close. With other values of ACS_CHECK the call does nothing. Any thread; does not wait for ops.
+ * @param ptr    Device memory, or memory of the process. Bytes that are in a block of acs_malloc too count as the block's.
+ * @param bytes  More than 0.
+ * @retval ACS_ERR_ARGUMENT  `ptr` is NULL, or `bytes` is 0 or too large.
+ * @retval ACS_ERR_MEMORY    no memory for the list. In both cases nothing has changed.
+ */
+acs_status acs_check_register(acs_context *context, const void *ptr, size_t bytes);
+/**
+ * No longer watch memory that acs_check_register was given. Call it before the memory is freed.
+ * @retval ACS_ERR_ARGUMENT  nothing that begins at `ptr` is registered. Not with other values of ACS_CHECK.
+ */
+acs_status acs_check_unregister(acs_context *context, const void *ptr);
 
 /* ------------------------------------------------------------------------------------------------------- statistics */
 

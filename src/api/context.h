@@ -36,6 +36,7 @@ typedef struct acs_group_schedule acs_group_schedule;
 typedef struct acs_dot acs_dot;
 typedef struct acs_repeats acs_repeats;
 typedef struct acs_decisions acs_decisions;
+typedef struct acs_checks acs_checks;
 
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
@@ -97,6 +98,7 @@ struct acs_context {
     _Atomic(uint64_t) caller_waits; /* times that a caller found the FIFO full */
 
     struct acs_captures *captures;
+    acs_checks *checks;          /* what was found about footprints; NULL without ACS_CHECK=writes, reads or all */
     _Atomic(acs_decisions *) decisions; /* cells of decided ops; NULL: there were none yet */
 };
 

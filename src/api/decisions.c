@@ -442,6 +442,11 @@ static acs_op launch_decided(acs_draft *draft, const acs_launch_params *p)
     return op ? op : acs_launch_fill(draft, p) && acs_launch_bind(draft) ? acs_draft_queue(draft) : 0;
 }
 
+bool acs_decisions_decides(const acs_context *context, const acs_launch_params *p)
+{
+    return p->grid_from.word || (acs_context_modes(context) & ACS_MODE_DECISIONS && acs_decisions_in_branch(context));
+}
+
 acs_op acs_decisions_launch(acs_context *context, const acs_launch_params *p)
 {
     acs_decisions *all;

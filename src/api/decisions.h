@@ -10,6 +10,8 @@
 
 /* Whether the calling thread is in a section of the context. */
 bool acs_decisions_in_branch(const acs_context *context);
+/* Whether the GPU decides about the launch: acs_decisions_launch takes it then. */
+bool acs_decisions_decides(const acs_context *context, const acs_launch_params *params);
 /*
  * If the calling thread is in a section, let the draft, which has no record yet, obey it. Queues the section's decision
  * before its first op. `uses`: the op's footprint, by which cells are told apart. False with an error: refused.

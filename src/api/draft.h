@@ -88,7 +88,7 @@ acs_op acs_draft_drop(acs_draft *draft);
 /* Give the record back, without an error. */
 void acs_draft_take_back(acs_draft *draft);
 
-/* acs_launch for an entered context, without the checks of ACS_CHECK=written. */
+/* acs_launch for an entered context, without looking at what it does (ACS_MODE_CHECK). */
 acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);
 /* First half of a launch: begin the draft and copy the call into its record. False: refused, and dropped. */
 bool acs_launch_fill(acs_draft *draft, const acs_launch_params *params);

@@ -111,16 +111,12 @@ void acs_failures_check(acs_context *context, const acs_record *op, const acs_re
     keep_first(context, &error);
 }
 
-void acs_failures_unwritten(acs_context *context, acs_op op, acs_label label, uint32_t segment, uint64_t left,
-                            uint64_t bytes, uint64_t first)
+void acs_failures_footprint(acs_context *context, acs_op op, acs_label label, const char *text)
 {
     acs_error error;
     const acs_site site = acs_label_site(label);
-    acs_error_fill(&error, ACS_ERR_CHECK, 0, "check",
-                   "op %llu '%s' (%s:%d) did not write %llu of %llu bytes of segment %u, which is out; the first lie "
-                   "%llu bytes behind its beginning: is it inout?",
-                   (unsigned long long)op, acs_label_name(label), site.file ? site.file : "?", site.line,
-                   (unsigned long long)left, (unsigned long long)bytes, segment, (unsigned long long)first);
+    acs_error_fill(&error, ACS_ERR_CHECK, 0, "check", "op %llu '%s' (%s:%d) %s", (unsigned long long)op,
+                   acs_label_name(label), site.file ? site.file : "?", site.line, text);
     error.op = op;
     error.site = site;
     acs_log(ACS_LOG_ERROR, "%s", error.text);

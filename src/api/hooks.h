@@ -16,7 +16,7 @@ struct acs_draft;
 #define ACS_MODE_DECISIONS ((uint64_t)1 << 1)   /* the context has had decided ops; never cleared */
 #define ACS_MODE_ISSUE_NOW ((uint64_t)1 << 2)   /* ACS_DISABLE; constant */
 #define ACS_MODE_REPEATS ((uint64_t)1 << 3)     /* a pass of a repeat is under way */
-#define ACS_MODE_CHECK ((uint64_t)1 << 4)       /* ACS_CHECK=written; constant */
+#define ACS_MODE_CHECK ((uint64_t)1 << 4)       /* ACS_CHECK=writes, reads or all; constant */
 #define ACS_MODE_DEVICES ((uint64_t)1 << 5)     /* several devices; constant */
 #define ACS_MODE_BLOCKS ((uint64_t)1 << 6)      /* a block whose contents move was made; never cleared */
 #define ACS_MODE_LEDGER ((uint64_t)1 << 7)      /* devices are shared with other programs; constant */

@@ -56,7 +56,8 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     const uint64_t modes = acs_context_modes(context);
     if (ACS_UNLIKELY(!p || p->size != sizeof *p))
         return acs_launch_unchecked(context, p);
-    if (ACS_UNLIKELY(p->grid_from.word || (modes & ACS_MODE_DECISIONS && acs_decisions_in_branch(context))))
+    const bool decided = p->grid_from.word || (modes & ACS_MODE_DECISIONS && acs_decisions_in_branch(context));
+    if (ACS_UNLIKELY(decided && !(modes & ACS_MODE_CHECK)))
         return acs_decisions_launch(context, p);
     return ACS_UNLIKELY(modes & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) ? context->hooks->launch(context, p)
                                                                      : acs_launch_unchecked(context, p);

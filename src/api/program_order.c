@@ -1,5 +1,5 @@
 /*
- * Makes and frees the lock of program order (program_order.h), which only contexts with ACS_CHECK=written have. Called
+ * Makes and frees the lock of program order (program_order.h), which only contexts that look at each launch have (ACS_MODE_CHECK). Called
  * while a context opens and closes.
  */
 #include "api/program_order.h"

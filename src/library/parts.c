@@ -8,7 +8,7 @@
 #include "api/failures.h"
 #include "bundles/bundler.h"
 #include "capture/capture.h"
-#include "checks/check_outputs.h"
+#include "checks/launch_check.h"
 #include "debug/dot.h"
 #include "debug/memory_log.h"
 #include "groups/admission.h"
@@ -58,7 +58,7 @@ static acs_op launch_beside(acs_context *context, const acs_launch_params *param
 {
     const uint64_t modes = acs_context_modes(context);
     if (modes & ACS_MODE_CHECK)
-        return acs_check_outputs_launch(context, params);
+        return acs_check_launch(context, params);
     acs_op op = (modes & ACS_MODES_LAUNCH) == ACS_MODE_REPEATS ? acs_repeats_launch(context, params) : 0;
     return op ? op : acs_launch_unchecked(context, params);
 }
@@ -211,8 +211,9 @@ static const acs_op_hooks g_hooks = {
 
 static acs_status begin_parts(acs_context *context)
 {
-    if (context->options.check == ACS_CHECK_WRITTEN) {
+    if (context->options.check >= ACS_CHECK_WRITES) {
         ACS_TRY(acs_order_open(context));
+        ACS_TRY(acs_checks_open(context));
         acs_context_add_mode(context, ACS_MODE_CHECK);
     }
     return acs_captures_init(context);
@@ -263,6 +264,7 @@ static void all_ended(acs_context *context)
 
 static void close_parts(acs_context *context)
 {
+    acs_checks_close(context);
     acs_dot_close(context);
     acs_repeats_close(context);
     acs_sim_driver_close(context);

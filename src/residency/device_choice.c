@@ -81,9 +81,9 @@ acs_status acs_device_choice_open(acs_context *context)
     }
     if (o->pool == ACS_POOL_OFF)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u needs pools: ACS_POOL is off", context->backend->devices);
-    if (o->rename != 0 || o->check == ACS_CHECK_WRITTEN)
+    if (o->rename != 0 || o->check >= ACS_CHECK_WRITES)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_DEVICES=%u: %s is for one device", context->backend->devices,
-                        o->rename ? "ACS_RENAME" : "ACS_CHECK=written");
+                        o->rename ? "ACS_RENAME" : "ACS_CHECK=writes, reads or all");
     context->device_choice = calloc(1, sizeof *context->device_choice);
     if (!context->device_choice)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u devices", context->backend->devices);

@@ -12,8 +12,8 @@
 
 acs_status acs_relocatables_open(acs_context *context)
 {
-    /* The check writes a block before a kernel does; with renaming it would get one version, and the kernel another. */
-    int64_t most = context->options.check == ACS_CHECK_WRITTEN ? 0 : context->options.rename;
+    /* Checks run a kernel several times: each time it would get another version of a block. */
+    int64_t most = context->options.check >= ACS_CHECK_WRITES ? 0 : context->options.rename;
     if (most != 0 && context->options.pool == ACS_POOL_OFF)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_RENAME needs pools: ACS_POOL is off");
     if (most != 0 && !context->pooled)
@@ -53,6 +53,18 @@ void acs_relocatables_close(acs_context *context)
         pthread_mutex_destroy(&r->lock);
     free(r);
     context->relocatables = NULL;
+}
+
+void acs_relocatables_each_lazy(acs_context *context, void (*visit)(void *user, const acs_relocatable *block), void *user)
+{
+    acs_relocatables *r = context->relocatables;
+    if (!r)
+        return;
+    acs_relocatables_enter(context);
+    for (const acs_relocatable *m = r->first.next; m != &r->first; m = m->next)
+        if (m->lazy)
+            visit(user, m);
+    acs_relocatables_leave(context);
 }
 
 void acs_relocatables_count(const acs_context *context, acs_statistics *s)

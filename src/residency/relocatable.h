@@ -122,6 +122,8 @@ static inline bool acs_relocatables_none(const acs_context *context)
     /* Relaxed: the way by which a thread was told of a block orders the load. */
     return !context->relocatables || atomic_load_explicit(&context->relocatables->count, memory_order_relaxed) == 0;
 }
+/* Call `visit` for each lazy block, under the lock. It must not call back. */
+void acs_relocatables_each_lazy(acs_context *context, void (*visit)(void *user, const acs_relocatable *block), void *user);
 void acs_relocatables_count(const acs_context *context, acs_statistics *statistics);
 
 /* Make the block relocatable, if blocks may be renamed or there are several devices. ACS_ERR_MEMORY. */

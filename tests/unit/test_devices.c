@@ -462,7 +462,7 @@ static void bad_devices_are_refused(void **state)
     options.rename = 1;
     assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
     options.rename = 0;
-    options.check = ACS_CHECK_WRITTEN;
+    options.check = ACS_CHECK_WRITES;
     assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
     options.check = ACS_CHECK_OFF;
     (void)snprintf(options.topology, sizeof options.topology, "/no/such/file");

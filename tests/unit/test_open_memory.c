@@ -284,10 +284,10 @@ static void pinned_memory_that_stays_keeps_no_device_memory_from_going_back(void
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* ------------------------------------------------------------------------------------------------ ACS_CHECK=written */
+/* ------------------------------------------------------------------------------------------------ ACS_CHECK=writes */
 
 /*
- * The n-th request for memory of a launch under ACS_CHECK=written is refused. The block is lazy, and nothing runs until the
+ * The n-th request for memory of a launch under ACS_CHECK=writes is refused. The block is lazy, and nothing runs until the
  * launch waits. False: the launch made fewer requests. *lost counts refused launches.
  */
 static bool checked_launch_refused(long n, uint32_t *lost)
@@ -297,7 +297,7 @@ static bool checked_launch_refused(long n, uint32_t *lost)
     unsigned char *x = NULL, seen[PART];
     options.workers = 0;
     options.pool = ACS_POOL_ON;
-    options.check = ACS_CHECK_WRITTEN;
+    options.check = ACS_CHECK_WRITES;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     assert_int_equal(acs_malloc(context, PART, ACS_MEMORY_DEVICE | ACS_LAZY, (void **)&x), ACS_OK);
     assert_int_not_equal(acs_memset(context, x, 1, PART), 0);

@@ -1,0 +1,40 @@
+/*
+ * What copies of an image tell about a launch, and about a trial: the same launch once more, from bytes some of which
+ * were scrambled. Pure.
+ */
+#ifndef ACS_CHECK_COMPARE_H
+#define ACS_CHECK_COMPARE_H
+
+#include "checks/image.h"
+
+/* Bytes of one range. */
+typedef struct acs_found_bytes {
+    const acs_memory_range *range;
+    uint64_t first, end;    /* addresses of the first one, and behind the last one */
+    uint64_t bytes, pieces; /* how many there are, in how many pieces */
+} acs_found_bytes;
+
+/* Called for each range with such bytes. */
+typedef void (*acs_found)(void *user, const acs_found_bytes *bytes);
+
+/*
+ * Bytes that changed, though the op does not name them as written. `trial`: or that it wrote in the trial, with the
+ * values that they had.
+ */
+void acs_compare_changed(const acs_image *image, const acs_spans *spans, bool trial, acs_found found, void *user);
+/* Words of out segments that are as they were before the launch. */
+void acs_compare_kept(const acs_image *image, const acs_spans *spans, acs_found found, void *user);
+/* Words of out segments that neither the launch nor the trial wrote. */
+void acs_compare_unwritten(const acs_image *image, const acs_spans *spans, acs_found found, void *user);
+/* Whether the trial wrote other bytes than the launch. Words that neither wrote are the same. */
+bool acs_compare_differs(const acs_image *image, const acs_spans *spans);
+
+/* What launch and trial did to a segment, all words of which were scrambled. */
+typedef struct acs_use {
+    bool scrambled; /* a word was, so the rest is known */
+    bool written;   /* one of them wrote a word */
+    bool kept;      /* a word was written by neither */
+} acs_use;
+acs_use acs_compare_use(const acs_image *image, const acs_segment *segment);
+
+#endif

@@ -1,0 +1,221 @@
+/* The image of a context's memory (image.h). Called by launch_check.c. Copies are ops of the context. */
+#include "checks/image.h"
+
+#include "api/failures.h"
+#include "api/wait.h"
+#include "checks/scramble.h"
+#include "residency/relocatable.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ----------------------------------------------------------------------------------------------------------- ranges */
+
+static void add(acs_image *image, acs_memory_range range)
+{
+    if (range.first == range.end || image->no_memory)
+        return;
+    if (image->count == image->room) {
+        const size_t room = image->room ? 2 * image->room : 64;
+        acs_memory_range *list = realloc(image->list, room * sizeof *list);
+        image->no_memory = !list;
+        if (!list)
+            return;
+        image->list = list;
+        image->room = room;
+    }
+    image->list[image->count++] = range;
+}
+
+static void add_block(void *user, const acs_block *block)
+{
+    const uint64_t first = (uint64_t)(uintptr_t)block->ptr;
+    add(user, (acs_memory_range){.first = first, .end = first + block->bytes, .site = block->site});
+}
+
+/* A lazy block is one by its own address. The memory in which its contents are is none: see remove_hidden. */
+static void add_lazy(void *user, const acs_relocatable *block)
+{
+    if (block->filled)
+        add(user, (acs_memory_range){.first = block->canonical, .end = block->canonical + block->bytes, .site = block->site});
+}
+
+static void remove_hidden(void *user, const acs_relocatable *block)
+{
+    acs_image *image = user;
+    for (size_t i = 0; i < image->count; i++)
+        if (image->list[i].first == block->at || image->list[i].first == block->host)
+            image->list[i].end = image->list[i].first; /* take_apart leaves it out */
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const acs_memory_range *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return (int)x->origin - (int)y->origin;
+}
+
+/* Sort the ranges. What lies in several of them belongs to the one that begins first, of those to a block. */
+static void take_apart(acs_image *image)
+{
+    uint64_t end = 0;
+    size_t kept = 0;
+    if (image->count)
+        qsort(image->list, image->count, sizeof *image->list, by_address);
+    for (size_t i = 0; i < image->count; i++) {
+        acs_memory_range range = image->list[i];
+        range.first = range.first < end ? end : range.first;
+        if (range.first >= range.end)
+            continue;
+        end = range.end;
+        image->list[kept++] = range;
+    }
+    image->count = kept;
+}
+
+/* Add what the spans name beside the ranges that there are. */
+static void add_named(acs_image *image, const acs_spans *spans)
+{
+    const size_t known = image->count;
+    size_t r = 0;
+    for (size_t i = 0; i < spans->count; i++) {
+        uint64_t first = spans->list[i].first;
+        const uint64_t end = spans->list[i].end;
+        while (r < known && image->list[r].end <= first)
+            r++;
+        for (size_t at = r; first < end; at++) {
+            const acs_memory_range *next = at < known ? &image->list[at] : NULL;
+            const uint64_t until = next && next->first < end ? next->first : end;
+            if (first < until)
+                add(image, (acs_memory_range){.first = first, .end = until, .origin = ACS_ORIGIN_NAMED});
+            first = next && next->first < end ? next->end : end;
+        }
+    }
+    take_apart(image);
+}
+
+static bool make_copies(acs_image *image)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < image->count; i++)
+        bytes += ACS_COPIES * (image->list[i].end - image->list[i].first);
+    image->bytes = malloc(bytes ? bytes : 1);
+    unsigned char *next = image->bytes;
+    for (size_t i = 0; next && i < image->count; i++)
+        for (int copy = 0; copy < ACS_COPIES; copy++, next += image->list[i].end - image->list[i].first)
+            image->list[i].copies[copy] = next;
+    return image->bytes != NULL;
+}
+
+bool acs_image_find(acs_image *image, acs_context *context, const acs_registered *registered, size_t registered_count,
+                    const acs_spans *spans)
+{
+    *image = (acs_image){.context = context};
+    if (context->pooled)
+        acs_memory_each(context->memory, add_block, image);
+    else
+        acs_allocations_each(context->allocations, add_block, image);
+    acs_relocatables_each_lazy(context, remove_hidden, image);
+    acs_relocatables_each_lazy(context, add_lazy, image);
+    for (size_t i = 0; i < registered_count; i++)
+        add(image, (acs_memory_range){registered[i].first, registered[i].end, ACS_ORIGIN_REGISTERED, NULL, 0, {NULL}});
+    take_apart(image);
+    add_named(image, spans);
+    if (!image->no_memory && make_copies(image))
+        return true;
+    acs_image_free(image);
+    return false;
+}
+
+void acs_image_free(acs_image *image)
+{
+    free(image->list);
+    free(image->bytes);
+    *image = (acs_image){0};
+}
+
+const acs_memory_range *acs_image_at(const acs_image *image, uint64_t address)
+{
+    size_t low = 0, high = image->count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (image->list[middle].end <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < image->count && image->list[low].first <= address ? &image->list[low] : NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- copies */
+
+static bool copy_all(acs_image *image, acs_copy copy, bool load)
+{
+    static const acs_site site = {"ACS_CHECK", NULL, 0};
+    const acs_op_params params = {&site, 0};
+    acs_op last = 0;
+    bool good = true;
+    for (size_t i = 0; good && i < image->count; i++) {
+        acs_memory_range *range = &image->list[i];
+        void *memory = (void *)(uintptr_t)range->first, *bytes = range->copies[copy];
+        range->copied = acs_memcpy_op(image->context, load ? bytes : memory, load ? memory : bytes,
+                                      (size_t)(range->end - range->first), &params);
+        good = range->copied != 0;
+        last = good ? range->copied : last;
+    }
+    if (last)
+        acs_context_wait(image->context, ACS_WAIT_FOR_ALL, last);
+    for (size_t i = 0; good && i < image->count; i++)
+        good = acs_failures_of(image->context, image->list[i].copied, NULL) == ACS_OK;
+    return good;
+}
+
+bool acs_image_load(acs_image *image, acs_copy to)
+{
+    return copy_all(image, to, true);
+}
+
+bool acs_image_store(acs_image *image, acs_copy from)
+{
+    return copy_all(image, from, false);
+}
+
+/* --------------------------------------------------------------------------------------------------------- scramble */
+
+/* Whether it lies in the image, or where devices and hosts have their heaps. */
+static bool is_address(const void *user, uint64_t value)
+{
+    const uint64_t top = value >> 40;
+    return top == 0x7f || top == 0x55 || top == 0x56 || (value >> 30 != 0 && acs_image_at(user, value) != NULL);
+}
+
+static int set_of(uint8_t access)
+{
+    return access & ACS_READ ? ACS_SCRAMBLE_READ : access & ACS_WRITE ? ACS_SCRAMBLE_OUT : ACS_SCRAMBLE_UNNAMED;
+}
+
+static void scramble_range(const acs_image *image, const acs_memory_range *range, const acs_spans *spans,
+                           const acs_scrambled *which)
+{
+    const acs_bytes before = {range->first, range->copies[ACS_COPY_BEFORE], range->end - range->first};
+    const uint64_t end = range->end < which->end ? range->end : which->end;
+    size_t at = 0;
+    for (uint64_t address = range->first > which->first ? range->first : which->first, until; address < end;
+         address = until) {
+        const uint8_t access = acs_spans_at(spans, &at, address, &until);
+        until = until < end ? until : end;
+        if (set_of(access) & which->set)
+            acs_scramble(&before, address - range->first, until - range->first, range->copies[ACS_COPY_GIVEN], is_address,
+                         image);
+    }
+}
+
+void acs_image_scramble(const acs_image *image, const acs_spans *spans, const acs_scrambled *which)
+{
+    for (size_t i = 0; i < image->count; i++) {
+        const acs_memory_range *range = &image->list[i];
+        memcpy(range->copies[ACS_COPY_GIVEN], range->copies[ACS_COPY_BEFORE], (size_t)(range->end - range->first));
+        scramble_range(image, range, spans, which);
+    }
+}
