@@ -1,6 +1,7 @@
 /* The image of a context's memory (image.h). Called by launch_check.c. Copies are ops of the context. */
 #include "checks/image.h"
 
+#include "api/draft.h"
 #include "api/failures.h"
 #include "api/wait.h"
 #include "checks/scramble.h"
@@ -101,6 +102,7 @@ static bool make_copies(acs_image *image)
     for (size_t i = 0; i < image->count; i++)
         bytes += ACS_COPIES * (image->list[i].end - image->list[i].first);
     image->bytes = malloc(bytes ? bytes : 1);
+    image->byte_count = bytes;
     unsigned char *next = image->bytes;
     for (size_t i = 0; next && i < image->count; i++)
         for (int copy = 0; copy < ACS_COPIES; copy++, next += image->list[i].end - image->list[i].first)
@@ -130,6 +132,8 @@ bool acs_image_find(acs_image *image, acs_context *context, const acs_registered
 
 void acs_image_free(acs_image *image)
 {
+    if (image->bytes) /* copies of what failed ops have left were skipped: that does not concern the memory's next user */
+        acs_core_forget_block(&image->context->core, (uint64_t)(uintptr_t)image->bytes, image->byte_count);
     free(image->list);
     free(image->bytes);
     *image = (acs_image){0};
@@ -150,17 +154,32 @@ const acs_memory_range *acs_image_at(const acs_image *image, uint64_t address)
 
 /* ----------------------------------------------------------------------------------------------------------- copies */
 
-static bool copy_all(acs_image *image, acs_copy copy, bool load)
+/* Queue a copy of the runtime's own, which obeys no section of the program's. @return its number; 0: refused. */
+static acs_op queue_copy(acs_context *context, void *to, const void *from, uint64_t bytes)
 {
     static const acs_site site = {"ACS_CHECK", NULL, 0};
-    const acs_op_params params = {&site, 0};
+    const acs_segment segments[] = {ACS_IN(from, bytes), ACS_OUT(to, bytes)};
+    const acs_uses uses = {segments, 2, NULL, NULL, 0};
+    acs_draft draft = {.context = context, .site = &site, .own = true};
+    if (!acs_draft_begin(&draft, ACS_KIND_MEMCPY))
+        return 0;
+    draft.record->u.copy.dst = to;
+    draft.record->u.copy.src = from;
+    draft.record->u.copy.bytes = bytes;
+    draft.record->u.copy.rows = 1;
+    const bool fits = acs_draft_uses(&draft, &uses, NULL, 0, 0) == ACS_OK && acs_draft_bind(&draft) == ACS_OK;
+    return fits ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
+}
+
+static bool copy_all(acs_image *image, acs_copy copy, bool load)
+{
     acs_op last = 0;
     bool good = true;
     for (size_t i = 0; good && i < image->count; i++) {
         acs_memory_range *range = &image->list[i];
         void *memory = (void *)(uintptr_t)range->first, *bytes = range->copies[copy];
-        range->copied = acs_memcpy_op(image->context, load ? bytes : memory, load ? memory : bytes,
-                                      (size_t)(range->end - range->first), &params);
+        range->copied = queue_copy(image->context, load ? bytes : memory, load ? memory : bytes,
+                                   range->end - range->first);
         good = range->copied != 0;
         last = good ? range->copied : last;
     }

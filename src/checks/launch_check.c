@@ -72,7 +72,7 @@ void acs_checks_close(acs_context *context)
     if (!all)
         return;
     (void)fprintf(stderr, "acs: check: %llu of %llu launches were checked; %llu could not be: they may not wait, are "
-                  "captured or held, or may write any memory\n", (unsigned long long)all->checked,
+                  "captured or held, may write any memory, or come behind a failure\n", (unsigned long long)all->checked,
                   (unsigned long long)all->launches, (unsigned long long)all->left_out);
     (void)pthread_mutex_destroy(&all->lock);
     free(all->registered);
@@ -106,12 +106,14 @@ static bool ended_well(acs_context *context, acs_op op)
     return op && acs_failures_of(context, op, NULL) == ACS_OK;
 }
 
+/* Wait for all ops. False: failed ones have left memory that copies would be skipped for. */
 static bool wait_for_all(acs_context *context)
 {
     const acs_op last = acs_fifo_last(context->core.fifo);
     if (last)
         acs_context_wait(context, ACS_WAIT_FOR_ALL, last);
-    return !acs_context_is_lost(context);
+    /* relaxed: the wait has ordered it */
+    return !acs_context_is_lost(context) && !atomic_load_explicit(&context->core.poisoned, memory_order_relaxed);
 }
 
 /* How a trial ended. */
@@ -315,7 +317,7 @@ static bool find_footprint(launch_check *c, bool *useless)
     acs_draft_take_back(&draft);
     c->found.segment_count = count;
     if (c->decided && c->segments && p->grid_from.word) /* trials read it too */
-        c->segments[c->found.segment_count++] = ACS_IN(p->grid_from.word, sizeof(acs_dim3));
+        c->segments[c->found.segment_count++] = ACS_IN(p->grid_from.word, p->grid_from.items ? sizeof(uint32_t) : sizeof(acs_dim3));
     c->found.segments = c->segments;
     return true;
 }

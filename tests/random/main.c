@@ -24,7 +24,7 @@ typedef struct settings {
     unsigned hang;         /* seconds after which a program counts as hanging */
     int backend;
     int64_t workers, wait, faults, window, issue; /* -1: chosen by the seed */
-    bool threads, serial, disable, check, dense, lazy, decide, verbose, trace, shrink;
+    bool threads, serial, disable, check, footprints, dense, lazy, decide, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
     int64_t devices;    /* 0: the seed's choice */
@@ -70,7 +70,7 @@ static void note_crashes(int signal_number)
 
 static void choose_threads(random_config *c, const settings *s, dice *d)
 {
-    bool many = s->threads || dice_percent(d, 35);
+    bool many = (s->threads || dice_percent(d, 35)) && !s->footprints; /* memory that other threads write by hand counts */
     c->threads = many ? 2 + dice_below(d, 4) : 1;
     c->baton = many && dice_percent(d, 40);
 }
@@ -110,6 +110,7 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
     c->options.serial = s->serial;
     c->options.disable = s->disable;
     c->options.check = s->check || dice_percent(d, 12) ? ACS_CHECK_OVERLAP : ACS_CHECK_OFF;
+    c->options.check = s->footprints ? ACS_CHECK_ALL : c->options.check;
     c->failing = dice_percent(d, 40);
     if (s->backend == ACS_BACKEND_SIM || c->gpu)
         c->options.faults = s->faults >= 0 ? s->faults : 0;
@@ -119,7 +120,7 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
         c->may_lose = s->fault_kinds && strcmp(s->fault_kinds, "lost") == 0;
     /* The checker judges the ordinary scheduler: the modes that run one op at a time send nothing. */
     bool checked = dice_percent(d, 25);
-    c->checker = checked && !s->trace && !c->gpu && !s->serial && !s->disable;
+    c->checker = checked && !s->trace && !c->gpu && !s->serial && !s->disable && !s->footprints;
 }
 
 /* Failures of blocks that move are not those of blocks that stay: test_memory_lives knows them. */
@@ -409,6 +410,7 @@ static int usage(const char *bad)
             "  --dense        all programs have mostly kernels, which recur, and callers that run ahead\n"
             "  --decide       all programs have ops which words in memory switch off\n"
             "  --serial, --disable, --check   with these options on\n"
+            "  --footprints   with ACS_CHECK=all, which should find nothing\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);
     return 2;
@@ -439,6 +441,7 @@ static bool parse_flag(settings *s, const char *name)
         size_t field;
     } flags[] = {{"--threads", offsetof(settings, threads)}, {"--serial", offsetof(settings, serial)},
                  {"--disable", offsetof(settings, disable)}, {"--check", offsetof(settings, check)},
+                 {"--footprints", offsetof(settings, footprints)},
                  {"--verbose", offsetof(settings, verbose)}, {"--trace", offsetof(settings, trace)},
                  {"--shrink", offsetof(settings, shrink)},   {"--dense", offsetof(settings, dense)},
                  {"--decide", offsetof(settings, decide)},
