@@ -10,17 +10,15 @@ typedef struct stretch {
     uint8_t access;
 } stretch;
 
-/* Whether a word, or what the stretch has of it, is the same in two copies. */
+/* Whether bytes of the stretch are the same in two copies. */
 static bool is_same(const stretch *s, acs_copy a, acs_copy b, uint64_t first, uint64_t end)
 {
     return !memcmp(s->range->copies[a] + first, s->range->copies[b] + first, (size_t)(end - first));
 }
 
-/* The end of the word of memory that the place is in. */
-static uint64_t word_end(const stretch *s, uint64_t place)
+static bool is_same_at(const stretch *s, acs_copy a, acs_copy b, uint64_t place)
 {
-    const uint64_t end = ((s->range->first + place) | 3) + 1 - s->range->first;
-    return end < s->end ? end : s->end;
+    return s->range->copies[a][place] == s->range->copies[b][place];
 }
 
 static void add(acs_found_bytes *found, const stretch *s, uint64_t first, uint64_t end)
@@ -59,33 +57,23 @@ static void each_range(const acs_image *image, const acs_spans *spans, void (*vi
 
 /* ---------------------------------------------------------------------------------------------------------- changed */
 
-/* Add the bytes of the stretch that differ between two copies. */
-static void add_different(const stretch *s, acs_copy a, acs_copy b, acs_found_bytes *found)
-{
-    const unsigned char *x = s->range->copies[a], *y = s->range->copies[b];
-    if (s->access & ACS_WRITE || is_same(s, a, b, s->first, s->end))
-        return;
-    for (uint64_t i = s->first; i < s->end; i++)
-        if (x[i] != y[i])
-            add(found, s, i, i + 1);
-}
-
 static void changed(const stretch *s, void *user)
 {
-    add_different(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, user);
+    if (s->access & ACS_WRITE || is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, s->first, s->end))
+        return;
+    for (uint64_t i = s->first; i < s->end; i++)
+        if (!is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i))
+            add(user, s, i, i + 1);
 }
 
 static void changed_or_tried(const stretch *s, void *user)
 {
-    acs_found_bytes *found = user;
-    const unsigned char *before = s->range->copies[ACS_COPY_BEFORE], *after = s->range->copies[ACS_COPY_AFTER];
-    const unsigned char *given = s->range->copies[ACS_COPY_GIVEN], *trial = s->range->copies[ACS_COPY_TRIAL];
     if (s->access & ACS_WRITE || (is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, s->first, s->end) &&
                                   is_same(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, s->first, s->end)))
         return;
     for (uint64_t i = s->first; i < s->end; i++)
-        if (before[i] != after[i] || given[i] != trial[i])
-            add(found, s, i, i + 1);
+        if (!is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i) || !is_same_at(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, i))
+            add(user, s, i, i + 1);
 }
 
 void acs_compare_changed(const acs_image *image, const acs_spans *spans, bool trial, acs_found found, void *user)
@@ -95,32 +83,27 @@ void acs_compare_changed(const acs_image *image, const acs_spans *spans, bool tr
 
 /* -------------------------------------------------------------------------------------------------------- unwritten */
 
-static bool is_unwritten(const stretch *s, uint64_t first, uint64_t end)
+static bool is_unwritten(const stretch *s, uint64_t place)
 {
-    return is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, first, end) &&
-           is_same(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, first, end);
+    return is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, place) && is_same_at(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, place);
 }
 
 static void unwritten(const stretch *s, void *user)
 {
     if ((s->access & ACS_UPDATE) != ACS_WRITE)
         return;
-    for (uint64_t i = s->first, end; i < s->end; i = end) {
-        end = word_end(s, i);
-        if (is_unwritten(s, i, end) && !is_same(s, ACS_COPY_BEFORE, ACS_COPY_GIVEN, i, end))
-            add(user, s, i, end);
-    }
+    for (uint64_t i = s->first; i < s->end; i++)
+        if (is_unwritten(s, i) && !is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_GIVEN, i))
+            add(user, s, i, i + 1);
 }
 
 static void kept(const stretch *s, void *user)
 {
     if ((s->access & ACS_UPDATE) != ACS_WRITE)
         return;
-    for (uint64_t i = s->first, end; i < s->end; i = end) {
-        end = word_end(s, i);
-        if (is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i, end))
-            add(user, s, i, end);
-    }
+    for (uint64_t i = s->first; i < s->end; i++)
+        if (is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i))
+            add(user, s, i, i + 1);
 }
 
 void acs_compare_kept(const acs_image *image, const acs_spans *spans, acs_found found, void *user)
@@ -135,17 +118,16 @@ void acs_compare_unwritten(const acs_image *image, const acs_spans *spans, acs_f
 
 /* ---------------------------------------------------------------------------------------------------------- differs */
 
-/* Whether the words of the stretch differ that the launch wrote. */
+/* Whether bytes of the stretch differ that the launch wrote. */
 static void differs(const stretch *s, void *user)
 {
     bool *different = user;
     if (*different || is_same(s, ACS_COPY_AFTER, ACS_COPY_TRIAL, s->first, s->end))
         return;
-    for (uint64_t i = s->first, end; i < s->end && !*different; i = end) {
-        end = word_end(s, i);
-        const bool written = s->access & ACS_WRITE ? !is_unwritten(s, i, end)
-                                                   : !is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i, end);
-        *different = written && !is_same(s, ACS_COPY_AFTER, ACS_COPY_TRIAL, i, end);
+    for (uint64_t i = s->first; i < s->end && !*different; i++) {
+        const bool written = s->access & ACS_WRITE ? !is_unwritten(s, i)
+                                                   : !is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i);
+        *different = written && !is_same_at(s, ACS_COPY_AFTER, ACS_COPY_TRIAL, i);
     }
 }
 
@@ -163,10 +145,9 @@ bool acs_compare_differs(const acs_image *image, const acs_spans *spans)
 /* Add what was done to a row of the segment. */
 static void add_use(const stretch *row, acs_use *use)
 {
-    for (uint64_t i = row->first, end; i < row->end; i = end) {
-        end = word_end(row, i);
-        use->scrambled |= !is_same(row, ACS_COPY_BEFORE, ACS_COPY_GIVEN, i, end);
-        if (is_unwritten(row, i, end))
+    for (uint64_t i = row->first; i < row->end; i++) {
+        use->scrambled |= !is_same_at(row, ACS_COPY_BEFORE, ACS_COPY_GIVEN, i);
+        if (is_unwritten(row, i))
             use->kept = true;
         else
             use->written = true;

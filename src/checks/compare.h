@@ -22,18 +22,18 @@ typedef void (*acs_found)(void *user, const acs_found_bytes *bytes);
  * values that they had.
  */
 void acs_compare_changed(const acs_image *image, const acs_spans *spans, bool trial, acs_found found, void *user);
-/* Words of out segments that are as they were before the launch. */
+/* Bytes of out segments that are as they were before the launch. */
 void acs_compare_kept(const acs_image *image, const acs_spans *spans, acs_found found, void *user);
-/* Words of out segments that neither the launch nor the trial wrote. */
+/* Scrambled bytes of out segments that neither the launch nor the trial wrote. */
 void acs_compare_unwritten(const acs_image *image, const acs_spans *spans, acs_found found, void *user);
-/* Whether the trial wrote other bytes than the launch. Words that neither wrote are the same. */
+/* Whether the trial wrote other bytes than the launch. Bytes that neither wrote are the same. */
 bool acs_compare_differs(const acs_image *image, const acs_spans *spans);
 
-/* What launch and trial did to a segment, all words of which were scrambled. */
+/* What launch and trial did to a segment that was scrambled. */
 typedef struct acs_use {
-    bool scrambled; /* a word was, so the rest is known */
-    bool written;   /* one of them wrote a word */
-    bool kept;      /* a word was written by neither */
+    bool scrambled; /* a byte was, so the rest is known */
+    bool written;   /* one of them wrote a byte */
+    bool kept;      /* a byte was written by neither */
 } acs_use;
 acs_use acs_compare_use(const acs_image *image, const acs_segment *segment);
 

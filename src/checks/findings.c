@@ -29,13 +29,6 @@ void acs_findings_add(acs_checked *checked, acs_finding_kind kind, const acs_fou
     checked->findings[checked->count++] = (acs_finding){kind, *bytes, segment};
 }
 
-void acs_findings_hint(acs_checked *checked, acs_finding_kind kind, uint32_t segment)
-{
-    const acs_found_bytes bytes = {.range = acs_image_at(checked->image, checked->segments[segment].base)};
-    if (checked->count < ACS_FINDINGS_MOST)
-        checked->findings[checked->count++] = (acs_finding){kind, bytes, segment};
-}
-
 /* ------------------------------------------------------------------------------------------------------------ names */
 
 /* The argument that points at the byte, or nearest before it in the same range; SIZE_MAX: none. *value: where to. */
@@ -128,21 +121,7 @@ static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
     case ACS_FOUND_FAILS:
         (void)fputs("failed when bytes that its footprint does not name as read were others", to);
         break;
-    case ACS_FOUND_UNUSED:
-        (void)fprintf(to, "hint: did not need segment %u: without it more ops may run at once", f->segment);
-        break;
-    case ACS_FOUND_UNREAD:
-        (void)fprintf(to, "hint: did not read segment %u, which is inout: is it out?", f->segment);
-        break;
-    case ACS_FOUND_UNCHANGED:
-        (void)fprintf(to, "hint: did not write segment %u, which is inout: is it in?", f->segment);
-        break;
     }
-}
-
-static bool is_hint(const acs_finding *f)
-{
-    return f->kind >= ACS_FOUND_UNUSED;
 }
 
 /* -------------------------------------------------------------------------------------------------------- footprint */
@@ -182,15 +161,6 @@ static uint32_t correct(acs_segment *segments, uint32_t count, const acs_finding
         return add_bytes(segments, count, &f->bytes, ACS_UPDATE);
     case ACS_FOUND_READS_UNNAMED:
         return add_bytes(segments, count, &f->bytes, ACS_READ);
-    case ACS_FOUND_UNUSED:
-        segments[f->segment].rows = 0; /* is not written */
-        return count;
-    case ACS_FOUND_UNREAD:
-        segments[f->segment].access = ACS_WRITE;
-        return count;
-    case ACS_FOUND_UNCHANGED:
-        segments[f->segment].access = ACS_READ;
-        return count;
     default:
         return count;
     }
@@ -246,7 +216,7 @@ static void print_named(FILE *to, const acs_checked *c, const acs_segment *s)
 static void print_footprint(FILE *to, const acs_checked *c)
 {
     acs_segment *segments = malloc((c->segment_count + c->count + 1) * sizeof *segments);
-    uint32_t count = c->segment_count, named = 0;
+    uint32_t count = c->segment_count;
     if (!segments)
         return;
     if (count)
@@ -255,9 +225,7 @@ static void print_footprint(FILE *to, const acs_checked *c)
         count = correct(segments, count, &c->findings[i]);
     (void)fputs("acs: check:   footprint, with what was found: ACS_USES(", to);
     for (uint32_t i = 0; i < count; i++) {
-        if (segments[i].extent == ACS_EXTENT_BYTES && !segments[i].rows)
-            continue;
-        (void)fputs(named++ ? ", " : "", to);
+        (void)fputs(i ? ", " : "", to);
         print_named(to, c, &segments[i]);
     }
     (void)fputs(")\n", to);
@@ -275,8 +243,7 @@ static void report_one(const acs_checked *c, const acs_finding *f, FILE *report)
         return;
     print_finding(memory, c, f);
     if (fclose(memory) == 0 && text) {
-        if (!is_hint(f))
-            acs_failures_footprint(c->context, c->op, c->label, text);
+        acs_failures_footprint(c->context, c->op, c->label, text);
         const acs_site site = acs_label_site(c->label);
         if (report)
             (void)fprintf(report, "acs: check: op %llu '%s' (%s:%d) %s\n", (unsigned long long)c->op,

@@ -12,10 +12,7 @@ typedef enum acs_finding_kind {
     ACS_FOUND_READS_UNNAMED,  /* reads bytes that it does not name */
     ACS_FOUND_READS_OUT,      /* reads old bytes of an out segment */
     ACS_FOUND_UNWRITTEN,      /* leaves bytes of an out segment as they were */
-    ACS_FOUND_FAILS,          /* fails once bytes that it does not name as read are others */
-    ACS_FOUND_UNUSED,         /* a hint: the segment is not needed */
-    ACS_FOUND_UNREAD,         /* a hint: the inout segment is not read, so it is out */
-    ACS_FOUND_UNCHANGED       /* a hint: the inout segment is not written, so it is in */
+    ACS_FOUND_FAILS           /* fails once bytes that it does not name as read are others */
 } acs_finding_kind;
 
 typedef struct acs_finding {
@@ -41,8 +38,6 @@ typedef struct acs_checked {
 
 /* Add a finding about the segment that has its first byte, if any. The first ACS_FINDINGS_MOST are kept. */
 void acs_findings_add(acs_checked *checked, acs_finding_kind kind, const acs_found_bytes *bytes);
-/* The same for a hint, about a segment. */
-void acs_findings_hint(acs_checked *checked, acs_finding_kind kind, uint32_t segment);
 /* The segment that has the byte; UINT32_MAX: none. */
 uint32_t acs_segment_with(const acs_segment *segments, uint32_t count, uint64_t address);
 /* Keep the errors in the context; `print`: and write the report to standard error. Without findings nothing. */

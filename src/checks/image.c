@@ -4,7 +4,6 @@
 #include "api/draft.h"
 #include "api/failures.h"
 #include "api/wait.h"
-#include "checks/scramble.h"
 #include "residency/relocatable.h"
 
 #include <stdlib.h>
@@ -219,14 +218,14 @@ static void scramble_range(const acs_image *image, const acs_memory_range *range
 {
     const acs_bytes before = {range->first, range->copies[ACS_COPY_BEFORE], range->end - range->first};
     const uint64_t end = range->end < which->end ? range->end : which->end;
+    const acs_scramble_way way = {which->level, is_address, image};
     size_t at = 0;
     for (uint64_t address = range->first > which->first ? range->first : which->first, until; address < end;
          address = until) {
         const uint8_t access = acs_spans_at(spans, &at, address, &until);
         until = until < end ? until : end;
         if (set_of(access) & which->set)
-            acs_scramble(&before, address - range->first, until - range->first, range->copies[ACS_COPY_GIVEN], is_address,
-                         image);
+            acs_scramble(&before, address - range->first, until - range->first, range->copies[ACS_COPY_GIVEN], &way);
     }
 }
 

@@ -7,6 +7,7 @@
 #define ACS_CHECK_IMAGE_H
 
 #include "api/context.h"
+#include "checks/scramble.h"
 #include "checks/spans.h"
 
 /* Which copy of the bytes. */
@@ -62,6 +63,7 @@ enum {
 /* What to scramble: of the bytes from address `first` up to `end` those of the set. */
 typedef struct acs_scrambled {
     int set;
+    acs_scramble_level level;
     uint64_t first, end;
 } acs_scrambled;
 /* Make what a trial is given: the bytes from before the launch, with others in the place of these. */

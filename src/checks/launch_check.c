@@ -21,14 +21,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call site of which something was found. */
+/* What is known of the launches of a call site. */
 typedef struct told_site {
     const acs_site *site;
+    const char *name;  /* of the kernel */
     uint32_t findings; /* set of 1 << acs_finding_kind */
-    bool hinted;       /* hints were looked for */
+    /* ACS_CHECK=all, while all launches have as many segments: bits of the first HINTS_MOST of them */
+    uint32_t segments;
+    uint64_t unneeded; /* no launch read or wrote it */
+    uint64_t unread;   /* it is inout, and no launch read it or left bytes of it */
+    uint64_t unwritten; /* it is inout, and no launch wrote it */
+    uint64_t looks;    /* launches that were looked at */
 } told_site;
 
-enum { TOLD_MOST = 1024, READS_FOUND = 1 << ACS_FOUND_READS_UNNAMED | 1 << ACS_FOUND_READS_OUT };
+enum { HINTS_MOST = 64, TOLD_MOST = 1024 };
 
 /* Guarded by the lock of program order, but for what was registered. */
 struct acs_checks {
@@ -43,8 +49,9 @@ struct acs_checks {
 typedef struct launch_check {
     acs_checked found;
     acs_context *context;
-    const acs_launch_params *params;
-    acs_segment *segments;
+    acs_launch_params params; /* with the segments in a list: a footprint function is called once */
+    acs_segment *named;    /* segments as the program names them */
+    acs_segment *segments; /* as they are checked */
     acs_spans spans;
     acs_image image;
     told_site *told;
@@ -66,29 +73,53 @@ acs_status acs_checks_open(acs_context *context)
     return ACS_OK;
 }
 
+static void print_hint(const told_site *told, const char *hint)
+{
+    const acs_site *site = told->site;
+    (void)fprintf(stderr, "acs: check: hint: %llu launches of '%s' (%s:%d) did not %s\n", (unsigned long long)told->looks,
+                  acs_label_name((acs_label){site, told->name}), site && site->file ? site->file : "?",
+                  site ? site->line : 0, hint);
+}
+
+static void print_hints(const told_site *told)
+{
+    char hint[128];
+    for (uint32_t i = 0; i < told->segments && i < HINTS_MOST; i++) {
+        const bool unneeded = told->unneeded >> i & 1, unread = told->unread >> i & 1, unwritten = told->unwritten >> i & 1;
+        if (!unneeded && !unread && !unwritten)
+            continue;
+        (void)snprintf(hint, sizeof hint, unneeded ? "need segment %u: without it more ops may run at once"
+                                          : unread ? "read segment %u, which is inout: is it out?"
+                                                   : "write segment %u, which is inout: is it in?", i);
+        print_hint(told, hint);
+    }
+}
+
 void acs_checks_close(acs_context *context)
 {
     acs_checks *all = context->checks;
     if (!all)
         return;
+    for (uint32_t i = 0; i < all->told_count; i++)
+        print_hints(&all->told[i]);
     (void)fprintf(stderr, "acs: check: %llu of %llu launches were checked; %llu could not be: they may not wait, are "
-                  "captured or held, may write any memory, or come behind a failure\n", (unsigned long long)all->checked,
-                  (unsigned long long)all->launches, (unsigned long long)all->left_out);
+                  "captured or held, may write any memory, or come behind a failure\n",
+                  (unsigned long long)all->checked, (unsigned long long)all->launches, (unsigned long long)all->left_out);
     (void)pthread_mutex_destroy(&all->lock);
     free(all->registered);
     free(all);
     context->checks = NULL;
 }
 
-/* What was told of the site. NULL: there are too many. */
-static told_site *told_of(acs_checks *all, const acs_site *site)
+/* What is known of the site. NULL: there are too many. */
+static told_site *told_of(acs_checks *all, acs_label label)
 {
     for (uint32_t i = 0; i < all->told_count; i++)
-        if (all->told[i].site == site)
+        if (all->told[i].site == label.site && all->told[i].name == label.name)
             return &all->told[i];
     if (all->told_count == TOLD_MOST)
         return NULL;
-    all->told[all->told_count] = (told_site){.site = site};
+    all->told[all->told_count] = (told_site){.site = label.site, .name = label.name};
     return &all->told[all->told_count++];
 }
 
@@ -96,7 +127,7 @@ static told_site *told_of(acs_checks *all, const acs_site *site)
 
 static acs_op launch(const launch_check *c)
 {
-    return c->decided ? acs_decisions_launch(c->context, c->params) : acs_launch_unchecked(c->context, c->params);
+    return c->decided ? acs_decisions_launch(c->context, &c->params) : acs_launch_unchecked(c->context, &c->params);
 }
 
 static bool ended_well(acs_context *context, acs_op op)
@@ -129,15 +160,18 @@ static trial_result try_scrambled(launch_check *c, const acs_scrambled *which)
     return acs_compare_differs(&c->image, &c->spans) ? TRIAL_DIFFERS : TRIAL_SAME;
 }
 
-static bool try_between(launch_check *c, int set, uint64_t first, uint64_t end)
+/* The same for what is to be scrambled, but from `first` up to `end`. Whether that changes what the kernel does. */
+static bool try_between(launch_check *c, acs_scrambled which, uint64_t first, uint64_t end)
 {
-    return first < end && try_scrambled(c, &(acs_scrambled){set, first, end}) != TRIAL_SAME;
+    which.first = first;
+    which.end = end;
+    return first < end && try_scrambled(c, &which) != TRIAL_SAME;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- reads */
 
 /* The first word of the range from `from` on that matters. One does. */
-static uint64_t first_read(launch_check *c, int set, const acs_memory_range *range, uint64_t from)
+static uint64_t first_read(launch_check *c, acs_scrambled set, const acs_memory_range *range, uint64_t from)
 {
     uint64_t low = from & ~(uint64_t)3, high = (range->end + 3) & ~(uint64_t)3; /* it begins in [low, high) */
     while (high - low > 4) {
@@ -151,7 +185,7 @@ static uint64_t first_read(launch_check *c, int set, const acs_memory_range *ran
 }
 
 /* The end of the last word of the range that matters. */
-static uint64_t last_read(launch_check *c, int set, const acs_memory_range *range, uint64_t first)
+static uint64_t last_read(launch_check *c, acs_scrambled set, const acs_memory_range *range, uint64_t first)
 {
     uint64_t low = first & ~(uint64_t)3, high = (range->end + 3) & ~(uint64_t)3;
     while (high - low > 4) {
@@ -165,7 +199,7 @@ static uint64_t last_read(launch_check *c, int set, const acs_memory_range *rang
 }
 
 /* The first range behind `from` with a byte that matters; NULL: there is none. */
-static const acs_memory_range *range_read(launch_check *c, int set, uint64_t from)
+static const acs_memory_range *range_read(launch_check *c, acs_scrambled set, uint64_t from)
 {
     const acs_image *image = &c->image;
     size_t low = 0, high = image->count;
@@ -184,7 +218,7 @@ static const acs_memory_range *range_read(launch_check *c, int set, uint64_t fro
 }
 
 /* Find where bytes of the set are read, range by range. */
-static void find_reads(launch_check *c, int set, acs_finding_kind kind)
+static void find_reads(launch_check *c, acs_scrambled set, acs_finding_kind kind)
 {
     uint64_t from = 0;
     for (int i = 0; i < TUNE_CHECK_READS; i++) {
@@ -211,46 +245,75 @@ static void add_unwritten(void *user, const acs_found_bytes *bytes)
 /* Whether the kernel does the same each time. If not, trials tell nothing. */
 static bool repeats_itself(launch_check *c)
 {
-    return try_scrambled(c, &(acs_scrambled){0, 0, 0}) == TRIAL_SAME;
+    return try_scrambled(c, &(acs_scrambled){0}) == TRIAL_SAME;
 }
 
-/* Scramble all that the op should not need, and see what that changes. */
-static void check_reads(launch_check *c)
+/* Find where bytes of the set are read, once for each call site. */
+static void locate_reads(launch_check *c, const acs_scrambled *set, acs_finding_kind kind)
 {
-    const acs_scrambled all = {ACS_SCRAMBLE_UNNAMED | ACS_SCRAMBLE_OUT, 0, UINT64_MAX};
-    const trial_result result = try_scrambled(c, &all);
-    acs_compare_changed(&c->image, &c->spans, result == TRIAL_SAME, add_unnamed, &c->found);
-    if (result == TRIAL_FAILED) {
-        acs_findings_add(&c->found, ACS_FOUND_FAILS, &(acs_found_bytes){.range = c->image.list});
+    if (!repeats_itself(c))
         return;
-    }
-    acs_compare_unwritten(&c->image, &c->spans, add_unwritten, &c->found);
-    if (result == TRIAL_SAME || !repeats_itself(c))
-        return;
-    if (c->told && c->told->findings & READS_FOUND) {
+    if (c->told && c->told->findings >> kind & 1)
         acs_failures_footprint(c->context, c->found.op, c->found.label, "reads what it does not name, as reported before");
-        return;
-    }
-    find_reads(c, ACS_SCRAMBLE_UNNAMED, ACS_FOUND_READS_UNNAMED);
-    find_reads(c, ACS_SCRAMBLE_OUT, ACS_FOUND_READS_OUT);
+    else
+        find_reads(c, *set, kind);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ writes */
+static void add_failure(launch_check *c)
+{
+    acs_findings_add(&c->found, ACS_FOUND_FAILS, &(acs_found_bytes){.range = c->image.list});
+}
 
-static void note_unwritten(void *user, const acs_found_bytes *bytes)
+/* Scramble what the op does not name, and see what that changes. First numbers; if that changes nothing, bits, too. */
+static void check_unnamed(launch_check *c)
+{
+    acs_scrambled set = {ACS_SCRAMBLE_UNNAMED, ACS_SCRAMBLE_NUMBERS, 0, UINT64_MAX};
+    trial_result result = try_scrambled(c, &set);
+    if (result == TRIAL_SAME) {
+        set.level = ACS_SCRAMBLE_BITS;
+        result = try_scrambled(c, &set);
+    }
+    acs_compare_changed(&c->image, &c->spans, result == TRIAL_SAME, add_unnamed, &c->found);
+    if (result == TRIAL_FAILED)
+        add_failure(c);
+    if (result == TRIAL_DIFFERS)
+        locate_reads(c, &set, ACS_FOUND_READS_UNNAMED);
+}
+
+static void note(void *user, const acs_found_bytes *bytes)
 {
     (void)bytes;
     *(bool *)user = true;
 }
 
-/* Compare what the kernel wrote. Words of out segments that it left as they were need a trial: it may have written them. */
-static void check_writes(launch_check *c)
+/*
+ * Scramble what the op names as out: first so that it does no harm where it is read. If it is not, all of it. Bytes that
+ * the launch left as they were may have been written with the values that they had.
+ */
+static void check_out(launch_check *c)
 {
+    acs_scrambled set = {ACS_SCRAMBLE_OUT, ACS_SCRAMBLE_NUMBERS, 0, UINT64_MAX};
     bool left = false;
-    acs_compare_changed(&c->image, &c->spans, false, add_unnamed, &c->found);
-    acs_compare_kept(&c->image, &c->spans, note_unwritten, &left);
-    if (left && try_scrambled(c, &(acs_scrambled){ACS_SCRAMBLE_OUT, 0, UINT64_MAX}) != TRIAL_FAILED)
+    trial_result result = try_scrambled(c, &set);
+    acs_compare_kept(&c->image, &c->spans, note, &left);
+    if (result == TRIAL_SAME && left) {
+        set.level = ACS_SCRAMBLE_ALL;
+        result = try_scrambled(c, &set);
+    }
+    if (result == TRIAL_FAILED)
+        add_failure(c);
+    else if (left)
         acs_compare_unwritten(&c->image, &c->spans, add_unwritten, &c->found);
+    if (result == TRIAL_DIFFERS)
+        locate_reads(c, &set, ACS_FOUND_READS_OUT);
+}
+
+static bool has_out(const launch_check *c)
+{
+    bool out = false;
+    for (size_t i = 0; i < c->spans.count && !c->spans.reads_all; i++)
+        out |= c->spans.list[i].access == ACS_WRITE;
+    return out;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- hints */
@@ -266,33 +329,50 @@ static bool is_alone(const launch_check *c, uint32_t segment)
     return true;
 }
 
-/* Look what the kernel does with a segment that it names as read. */
-static void find_hint(launch_check *c, uint32_t segment)
+/* See what the launch does with a segment that it names as read, and forget hints about it that are not true. */
+static void look_at_segment(launch_check *c, uint32_t segment)
 {
     const acs_segment *s = &c->segments[segment];
-    const uint64_t end = acs_segment_end(s);
-    const bool reads = try_scrambled(c, &(acs_scrambled){ACS_SCRAMBLE_READ, s->base, end}) != TRIAL_SAME;
+    const uint64_t bit = (uint64_t)1 << segment;
+    const bool reads = try_between(c, (acs_scrambled){ACS_SCRAMBLE_READ, ACS_SCRAMBLE_NUMBERS, 0, 0}, s->base, acs_segment_end(s));
     const acs_use use = acs_compare_use(&c->image, s);
-    if (!use.scrambled)
-        return;
-    if (!reads && !use.written)
-        acs_findings_hint(&c->found, ACS_FOUND_UNUSED, segment);
-    else if (!use.written && s->access == ACS_UPDATE)
-        acs_findings_hint(&c->found, ACS_FOUND_UNCHANGED, segment);
-    else if (!reads && !use.kept)
-        acs_findings_hint(&c->found, ACS_FOUND_UNREAD, segment);
+    if (reads || use.written || !use.scrambled)
+        c->told->unneeded &= ~bit;
+    if (reads || use.kept || !use.scrambled)
+        c->told->unread &= ~bit;
+    if (use.written || !use.scrambled)
+        c->told->unwritten &= ~bit;
+}
+
+/* Hints that the first launch of a site may give. */
+static void begin_hints(launch_check *c)
+{
+    told_site *told = c->told;
+    told->segments = c->found.segment_count;
+    for (uint32_t i = 0; i < told->segments && i < HINTS_MOST; i++) {
+        const acs_segment *s = &c->segments[i];
+        const bool looks = s->extent == ACS_EXTENT_BYTES && s->row_bytes && s->rows && is_alone(c, i);
+        if (looks && (s->access == ACS_READ || s->access == ACS_UPDATE))
+            told->unneeded |= (uint64_t)1 << i;
+        if (looks && s->access == ACS_UPDATE) {
+            told->unread |= (uint64_t)1 << i;
+            told->unwritten |= (uint64_t)1 << i;
+        }
+    }
 }
 
 static void find_hints(launch_check *c)
 {
-    if (c->decided || c->spans.reads_all || !c->told || c->told->hinted || !repeats_itself(c))
+    told_site *told = c->told;
+    if (!told || c->decided || c->spans.reads_all)
         return;
-    c->told->hinted = true;
-    for (uint32_t i = 0; i < c->found.segment_count; i++) {
-        const acs_segment *s = &c->segments[i];
-        if (s->extent == ACS_EXTENT_BYTES && (s->access == ACS_READ || s->access == ACS_UPDATE) && is_alone(c, i))
-            find_hint(c, i);
-    }
+    if (!told->looks++)
+        begin_hints(c);
+    if (told->segments != c->found.segment_count || !repeats_itself(c))
+        told->unneeded = told->unread = told->unwritten = 0;
+    for (uint32_t i = 0; i < told->segments && i < HINTS_MOST; i++)
+        if ((told->unneeded | told->unread | told->unwritten) >> i & 1)
+            look_at_segment(c, i);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ launch */
@@ -300,16 +380,17 @@ static void find_hints(launch_check *c)
 /* Copy the launch's footprint. False: refused. *useless: it may write any memory, so there is nothing to find. */
 static bool find_footprint(launch_check *c, bool *useless)
 {
-    const acs_launch_params *p = c->params;
+    const acs_launch_params *p = &c->params;
     acs_draft draft = {.context = c->context};
     if (!acs_launch_fill(&draft, p))
         return false;
     const uint32_t count = draft.record->segment_count;
     c->found.label = acs_draft_label(&draft);
     c->segments = malloc((count + 1) * sizeof *c->segments);
-    for (uint32_t i = 0; c->segments && i < count; i++) {
+    c->named = malloc((count + 1) * sizeof *c->segments);
+    for (uint32_t i = 0; c->segments && c->named && i < count; i++) {
         acs_segment *s = &c->segments[i];
-        *s = draft.record->segments[i];
+        *s = c->named[i] = draft.record->segments[i];
         *useless |= s->extent == ACS_EXTENT_ALL && s->access != ACS_READ;
         if (c->decided && s->access == ACS_WRITE)
             s->access = ACS_UPDATE;
@@ -319,6 +400,8 @@ static bool find_footprint(launch_check *c, bool *useless)
     if (c->decided && c->segments && p->grid_from.word) /* trials read it too */
         c->segments[c->found.segment_count++] = ACS_IN(p->grid_from.word, p->grid_from.items ? sizeof(uint32_t) : sizeof(acs_dim3));
     c->found.segments = c->segments;
+    if (c->named)
+        c->params.uses = (acs_uses){c->named, count, NULL, NULL, 0};
     return true;
 }
 
@@ -326,7 +409,7 @@ static bool find_footprint(launch_check *c, bool *useless)
 static bool look_before(launch_check *c)
 {
     acs_checks *all = c->context->checks;
-    if (!c->segments || !acs_spans_make(c->segments, c->found.segment_count, &c->spans))
+    if (!c->segments || !c->named || !acs_spans_make(c->segments, c->found.segment_count, &c->spans))
         return false;
     pthread_mutex_lock(&all->lock);
     const bool found = acs_image_find(&c->image, c->context, all->registered, all->registered_count, &c->spans);
@@ -341,11 +424,13 @@ static void look_behind(launch_check *c)
     const int64_t level = c->context->options.check;
     if (!acs_image_load(&c->image, ACS_COPY_AFTER))
         return;
-    c->told = told_of(c->context->checks, c->params->site);
+    c->told = told_of(c->context->checks, c->found.label);
     if (level == ACS_CHECK_WRITES)
-        check_writes(c);
+        acs_compare_changed(&c->image, &c->spans, false, add_unnamed, &c->found);
     else
-        check_reads(c);
+        check_unnamed(c);
+    if (has_out(c))
+        check_out(c);
     if (level == ACS_CHECK_ALL)
         find_hints(c);
     (void)acs_image_store(&c->image, ACS_COPY_AFTER); /* fails only on a lost device */
@@ -367,6 +452,7 @@ static void check_left(launch_check *c)
     acs_spans_free(&c->spans);
     acs_image_free(&c->image);
     free(c->segments);
+    free(c->named);
     acs_order_unlock(c->context);
 }
 
@@ -381,7 +467,7 @@ acs_op acs_check_launch(acs_context *context, const acs_launch_params *p)
 {
     bool useless = p->no_wait || p->uses.any || acs_capture_on(context) || acs_group_on(context);
     __attribute__((cleanup(check_left))) launch_check c = {
-        .found = {.context = context, .params = p}, .context = context, .params = p,
+        .found = {.context = context, .params = p}, .context = context, .params = *p,
         .decided = acs_decisions_decides(context, p)};
     ACS_NOT_CANCELLED;
     acs_order_lock(context);

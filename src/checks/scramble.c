@@ -15,48 +15,56 @@ static uint64_t load(const acs_bytes *b, uint64_t at, uint64_t bytes)
     return value;
 }
 
-/* The bits of a word that change. */
-static uint32_t bits_of(uint32_t word, uint64_t address)
+/* The word, with each of its bytes nearer to 0. */
+static uint32_t lessen_bytes(uint32_t word, uint32_t by)
 {
-    const uint32_t exponent = word >> 23 & 0xff, top = word >> 24;
-    const uint32_t low = 1 + (uint32_t)(acs_hash64(address) % 3);
+    for (uint32_t i = 0; i < 4; i++)
+        if ((word >> 8 * i & 0xff) > by)
+            word -= by << 8 * i;
+    return word;
+}
+
+/* The word that takes the place of this one. */
+static uint32_t other_word(uint32_t word, uint64_t address, acs_scramble_level level)
+{
+    if (level == ACS_SCRAMBLE_ALL)
+        return word ^ ((uint32_t)acs_hash64(address) | 0x01010101u);
+    const uint32_t exponent = word >> 23 & 0xff, top = word >> 24, by = 1 + (acs_hash64(address) & 1);
+    if (address & 4 && (word == 0 || word == UINT32_MAX))
+        return word; /* perhaps the upper half of a small 64-bit number */
+    if (word <= 1)
+        return level == ACS_SCRAMBLE_BITS ? 1 - word : word;
     if (exponent >= EXPONENT_LEAST && exponent <= EXPONENT_MOST)
-        return (uint32_t)1 << 22 | low;
-    return top == 0 || top == 0xff ? low : low * 0x01010101u;
+        return word ^ ((uint32_t)1 << 22 | by);
+    if (top == 0)
+        return word > by + 1 ? word - by : word - 1;
+    return top == 0xff ? word + 1 : lessen_bytes(word, by);
 }
 
 /* Whether the word is half of an address. Addresses are multiples of 8 bytes. */
-static bool is_of_address(const acs_bytes *b, uint64_t at, acs_is_address is_address, const void *user)
+static bool is_of_address(const acs_bytes *b, uint64_t at, const acs_scramble_way *way)
 {
     const uint64_t whole = (b->address + at) & 7 ? at - 4 : at; /* wraps round where the range begins within one */
-    return whole + 8 <= b->count && is_address(user, load(b, whole, 8));
+    return whole + 8 <= b->count && way->is_address(way->user, load(b, whole, 8));
 }
 
-/* Scramble the bytes of the word at `at` that lie from `first` up to `end`: `at` may lie before the first one. */
-static void scramble_word(const acs_bytes *b, uint64_t word_address, uint64_t first, uint64_t end, unsigned char *to,
-                          acs_is_address is_address, const void *user)
+/* Scramble the bytes of the word at this address that lie from `first` up to `end`. Others of it may not be there. */
+static void scramble_word(const acs_bytes *b, uint64_t address, uint64_t first, uint64_t end, unsigned char *to,
+                          const acs_scramble_way *way)
 {
-    const uint64_t at = word_address - b->address; /* wraps round where the range begins within the word */
-    const uint64_t skipped = word_address < b->address ? b->address - word_address : 0;
-    uint32_t word = (uint32_t)load(b, skipped ? 0 : at, 4 - skipped) << 8 * skipped, bits, kept = 0;
-    if (!skipped && is_of_address(b, at, is_address, user))
+    const uint64_t at = address - b->address; /* wraps round where the range begins within the word */
+    const uint64_t skipped = address < b->address ? b->address - address : 0;
+    const uint32_t word = (uint32_t)load(b, skipped ? 0 : at, 4 - skipped) << 8 * skipped;
+    if (!skipped && way->level != ACS_SCRAMBLE_ALL && is_of_address(b, at, way))
         return;
-    bits = bits_of(word, word_address);
+    const uint32_t change = word ^ other_word(word, address, way->level);
     for (uint32_t i = 0; i < 4; i++)
         if (at + i >= first && at + i < end) /* at + i wraps back */
-            kept |= bits & (uint32_t)0xff << 8 * i;
-    for (uint32_t i = 0; i < 4; i++) {
-        if (at + i < first || at + i >= end)
-            continue;
-        if (!kept) /* none of the bits is in these bytes */
-            kept = (uint32_t)1 << 8 * i;
-        to[at + i] ^= (unsigned char)(kept >> 8 * i);
-    }
+            to[at + i] ^= (unsigned char)(change >> 8 * i);
 }
 
-void acs_scramble(const acs_bytes *bytes, uint64_t first, uint64_t end, unsigned char *to, acs_is_address is_address,
-                  const void *user)
+void acs_scramble(const acs_bytes *bytes, uint64_t first, uint64_t end, unsigned char *to, const acs_scramble_way *way)
 {
     for (uint64_t word = (bytes->address + first) & ~(uint64_t)3; word < bytes->address + end; word += 4)
-        scramble_word(bytes, word, first, end, to, is_address, user);
+        scramble_word(bytes, word, first, end, to, way);
 }

@@ -1,7 +1,7 @@
 /*
- * Other bytes in the place of those that an op should not need. They differ in each word, but little enough that a
- * kernel that reads them does not fault: a small number stays small, since it may be an index; a floating-point number
- * keeps its order of magnitude; an address stays as it is. Pure.
+ * Other bytes in the place of those that an op should not need. They differ in most words, but so that a kernel that reads
+ * them does not fault. A floating-point number keeps its order of magnitude. A whole number, which may be a count or an
+ * index, comes one or two nearer to 0. An address, and the upper half of a small 64-bit number, stay as they are. Pure.
  */
 #ifndef ACS_CHECK_SCRAMBLE_H
 #define ACS_CHECK_SCRAMBLE_H
@@ -18,11 +18,23 @@ typedef struct acs_bytes {
 /* Whether the value is an address that a kernel may follow. */
 typedef bool (*acs_is_address)(const void *user, uint64_t value);
 
+/* How much. */
+typedef enum acs_scramble_level {
+    ACS_SCRAMBLE_NUMBERS, /* a word that is 0 or 1 stays: of a list that becomes longer a kernel may follow the rest */
+    ACS_SCRAMBLE_BITS,    /* such words become 1 and 0 */
+    ACS_SCRAMBLE_ALL      /* each byte becomes any other one, whatever it may be */
+} acs_scramble_level;
+
+typedef struct acs_scramble_way {
+    acs_scramble_level level;
+    acs_is_address is_address;
+    const void *user;
+} acs_scramble_way;
+
 /*
- * Scramble `to`, a copy of bytes->bytes, from `first` up to `end`, which count from its beginning. Each word that is
- * not an address has another value then, always the same one for the same word and address.
+ * Scramble `to`, a copy of bytes->bytes, from `first` up to `end`, which count from its beginning. A word becomes the same
+ * one each time.
  */
-void acs_scramble(const acs_bytes *bytes, uint64_t first, uint64_t end, unsigned char *to, acs_is_address is_address,
-                  const void *user);
+void acs_scramble(const acs_bytes *bytes, uint64_t first, uint64_t end, unsigned char *to, const acs_scramble_way *way);
 
 #endif

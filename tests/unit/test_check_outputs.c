@@ -79,8 +79,8 @@ static void what_is_left_is_found(void **state)
         {BYTES, 5000, 8, "the first lie"},
         {BYTES, 0, 64, "the first lie 0 bytes behind"},
         {BYTES, 5000, 4, "4 of 100000 bytes"},
-        {BYTES, 5001, 3, NULL}, /* part of a word */
-        {400, 200, 7, "8 of 400 bytes of segment 0, which is out; the first lie 200"},
+        {BYTES, 5001, 3, "3 of 100000 bytes"},
+        {400, 200, 7, "7 of 400 bytes of segment 0, which is out; the first lie 200"},
         {4, 0, 4, "4 of 4 bytes"},
         {3, 0, 3, "3 of 3 bytes"},
         {BYTES, 0, 0, NULL},
