@@ -1,6 +1,8 @@
 /* Comparison of the copies of an image (compare.h). Called by launch_check.c. */
 #include "checks/compare.h"
 
+#include "base/tuning.h"
+
 #include <string.h>
 
 /* Bytes of one range whose access is the same. */
@@ -29,6 +31,20 @@ static void add(acs_found_bytes *found, const stretch *s, uint64_t first, uint64
     found->pieces += !found->bytes || found->end != address;
     found->bytes += end - first;
     found->end = s->range->first + end;
+}
+
+/*
+ * The same for a byte that changed: with the word that it is in, as far as that lies in the stretch, since other bytes of a
+ * word that was written may have had the same values. So may a few words between such. @return the place to go on at.
+ */
+static uint64_t add_changed(acs_found_bytes *found, const stretch *s, uint64_t place)
+{
+    const uint64_t base = s->range->first, word = (base + place) & ~(uint64_t)3;
+    const uint64_t first = word > base + s->first ? word - base : s->first;
+    const uint64_t end = word + 4 < base + s->end ? word + 4 - base : s->end;
+    const bool near = found->bytes && found->end >= base + s->first && base + first - found->end < TUNE_CHECK_GAP;
+    add(found, s, near ? found->end - base : first, end);
+    return end;
 }
 
 /* Call `visit` for each stretch of a range. */
@@ -61,9 +77,8 @@ static void changed(const stretch *s, void *user)
 {
     if (s->access & ACS_WRITE || is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, s->first, s->end))
         return;
-    for (uint64_t i = s->first; i < s->end; i++)
-        if (!is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i))
-            add(user, s, i, i + 1);
+    for (uint64_t i = s->first; i < s->end;)
+        i = is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i) ? i + 1 : add_changed(user, s, i);
 }
 
 static void changed_or_tried(const stretch *s, void *user)
@@ -71,9 +86,10 @@ static void changed_or_tried(const stretch *s, void *user)
     if (s->access & ACS_WRITE || (is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, s->first, s->end) &&
                                   is_same(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, s->first, s->end)))
         return;
-    for (uint64_t i = s->first; i < s->end; i++)
-        if (!is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i) || !is_same_at(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, i))
-            add(user, s, i, i + 1);
+    for (uint64_t i = s->first; i < s->end;) {
+        const bool same = is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i) && is_same_at(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, i);
+        i = same ? i + 1 : add_changed(user, s, i);
+    }
 }
 
 void acs_compare_changed(const acs_image *image, const acs_spans *spans, bool trial, acs_found found, void *user)
@@ -156,13 +172,15 @@ static void add_use(const stretch *row, acs_use *use)
 
 acs_use acs_compare_use(const acs_image *image, const acs_segment *segment)
 {
-    acs_use use = {false, false, false};
+    acs_use use = {.changed = false};
     for (uint64_t row = 0; row < segment->rows; row++) {
         const uint64_t first = segment->base + row * segment->pitch_bytes, end = first + segment->row_bytes;
         for (uint64_t at = first; at < end;) {
             const acs_memory_range *range = acs_image_at(image, at);
             const uint64_t until = range->end < end ? range->end : end;
-            add_use(&(stretch){range, at - range->first, until - range->first, segment->access}, &use);
+            const stretch part = {range, at - range->first, until - range->first, segment->access};
+            add_use(&part, &use);
+            use.changed |= !is_same(&part, ACS_COPY_BEFORE, ACS_COPY_AFTER, part.first, part.end);
             at = until;
         }
     }

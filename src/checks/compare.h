@@ -34,6 +34,7 @@ typedef struct acs_use {
     bool scrambled; /* a byte was, so the rest is known */
     bool written;   /* one of them wrote a byte */
     bool kept;      /* a byte was written by neither */
+    bool changed;   /* the launch changed a byte */
 } acs_use;
 acs_use acs_compare_use(const acs_image *image, const acs_segment *segment);
 

@@ -98,6 +98,10 @@ static void print_segment(FILE *to, const acs_checked *c, const acs_finding *f, 
 
 static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
 {
+    if (!f->bytes.bytes && f->kind != ACS_FOUND_FAILS) {
+        (void)fputs("reads what it does not name as read, as was reported before", to);
+        return;
+    }
     switch (f->kind) {
     case ACS_FOUND_WRITES_UNNAMED:
         if (f->segment != UINT32_MAX) {
@@ -113,7 +117,8 @@ static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
         print_place(to, c, &f->bytes);
         break;
     case ACS_FOUND_READS_OUT:
-        print_segment(to, c, f, "reads old bytes among", "inout");
+        print_segment(to, c, f, "reads old bytes among",
+                      acs_compare_use(c->image, &c->segments[f->segment]).changed ? "inout" : "in");
         break;
     case ACS_FOUND_UNWRITTEN:
         print_segment(to, c, f, "did not write", "inout");
@@ -147,12 +152,16 @@ static uint32_t add_bytes(acs_segment *segments, uint32_t count, const acs_found
 }
 
 /* Correct the copy of the footprint by a finding. @return the number of segments. */
-static uint32_t correct(acs_segment *segments, uint32_t count, const acs_finding *f)
+static uint32_t correct(const acs_checked *c, acs_segment *segments, uint32_t count, const acs_finding *f)
 {
     const bool about_segment = f->segment != UINT32_MAX;
+    if (!f->bytes.bytes)
+        return count;
     switch (f->kind) {
-    case ACS_FOUND_WRITES_UNNAMED:
     case ACS_FOUND_READS_OUT:
+        segments[f->segment].access = acs_compare_use(c->image, &c->segments[f->segment]).changed ? ACS_UPDATE : ACS_READ;
+        return count;
+    case ACS_FOUND_WRITES_UNNAMED:
     case ACS_FOUND_UNWRITTEN:
         if (about_segment) {
             segments[f->segment].access = ACS_UPDATE;
@@ -222,7 +231,7 @@ static void print_footprint(FILE *to, const acs_checked *c)
     if (count)
         memcpy(segments, c->segments, count * sizeof *segments);
     for (uint32_t i = 0; i < c->count; i++)
-        count = correct(segments, count, &c->findings[i]);
+        count = correct(c, segments, count, &c->findings[i]);
     (void)fputs("acs: check:   footprint, with what was found: ACS_USES(", to);
     for (uint32_t i = 0; i < count; i++) {
         (void)fputs(i ? ", " : "", to);

@@ -36,7 +36,7 @@ typedef struct acs_checked {
     uint32_t count;
 } acs_checked;
 
-/* Add a finding about the segment that has its first byte, if any. The first ACS_FINDINGS_MOST are kept. */
+/* Add a finding; bytes->bytes 0: it was told before where they lie. It is about the segment with the first byte, if any. The first ACS_FINDINGS_MOST are kept. */
 void acs_findings_add(acs_checked *checked, acs_finding_kind kind, const acs_found_bytes *bytes);
 /* The segment that has the byte; UINT32_MAX: none. */
 uint32_t acs_segment_with(const acs_segment *segments, uint32_t count, uint64_t address);

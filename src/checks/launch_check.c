@@ -111,6 +111,17 @@ void acs_checks_close(acs_context *context)
     context->checks = NULL;
 }
 
+void acs_checks_clear(acs_context *context)
+{
+    acs_checks *all = context->checks;
+    if (!all)
+        return;
+    acs_order_lock(context);
+    for (uint32_t i = 0; i < all->told_count; i++)
+        all->told[i].findings = 0;
+    acs_order_unlock(context);
+}
+
 /* What is known of the site. NULL: there are too many. */
 static told_site *told_of(acs_checks *all, acs_label label)
 {
@@ -248,13 +259,13 @@ static bool repeats_itself(launch_check *c)
     return try_scrambled(c, &(acs_scrambled){0}) == TRIAL_SAME;
 }
 
-/* Find where bytes of the set are read, once for each call site. */
+/* Find where bytes of the set are read, once for each call site (until acs_clear). */
 static void locate_reads(launch_check *c, const acs_scrambled *set, acs_finding_kind kind)
 {
     if (!repeats_itself(c))
         return;
     if (c->told && c->told->findings >> kind & 1)
-        acs_failures_footprint(c->context, c->found.op, c->found.label, "reads what it does not name, as reported before");
+        acs_findings_add(&c->found, kind, &(acs_found_bytes){.range = c->image.list});
     else
         find_reads(c, *set, kind);
 }
@@ -302,7 +313,7 @@ static void check_out(launch_check *c)
     }
     if (result == TRIAL_FAILED)
         add_failure(c);
-    else if (left)
+    else if (left && result == TRIAL_SAME)
         acs_compare_unwritten(&c->image, &c->spans, add_unwritten, &c->found);
     if (result == TRIAL_DIFFERS)
         locate_reads(c, &set, ACS_FOUND_READS_OUT);

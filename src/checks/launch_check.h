@@ -10,6 +10,8 @@
 /* acs_open with one of these options; acs_close. ACS_ERR_MEMORY. */
 acs_status acs_checks_open(acs_context *context);
 void acs_checks_close(acs_context *context);
+/* acs_clear: what is found from now on is told again. */
+void acs_checks_clear(acs_context *context);
 
 /*
  * acs_launch alone, after all ops before it and before all behind it: it returns when the kernel has ended and was looked

@@ -24,17 +24,23 @@ static uint32_t lessen_bytes(uint32_t word, uint32_t by)
     return word;
 }
 
+static bool is_number(uint32_t word)
+{
+    const uint32_t exponent = word >> 23 & 0xff;
+    return exponent >= EXPONENT_LEAST && exponent <= EXPONENT_MOST;
+}
+
 /* The word that takes the place of this one. */
 static uint32_t other_word(uint32_t word, uint64_t address, acs_scramble_level level)
 {
     if (level == ACS_SCRAMBLE_ALL)
         return word ^ ((uint32_t)acs_hash64(address) | 0x01010101u);
-    const uint32_t exponent = word >> 23 & 0xff, top = word >> 24, by = 1 + (acs_hash64(address) & 1);
+    const uint32_t top = word >> 24, by = 1 + (acs_hash64(address) & 1);
     if (address & 4 && (word == 0 || word == UINT32_MAX))
         return word; /* perhaps the upper half of a small 64-bit number */
     if (word <= 1)
         return level == ACS_SCRAMBLE_BITS ? 1 - word : word;
-    if (exponent >= EXPONENT_LEAST && exponent <= EXPONENT_MOST)
+    if (is_number(word))
         return word ^ ((uint32_t)1 << 22 | by);
     if (top == 0)
         return word > by + 1 ? word - by : word - 1;
@@ -57,9 +63,14 @@ static void scramble_word(const acs_bytes *b, uint64_t address, uint64_t first, 
     const uint32_t word = (uint32_t)load(b, skipped ? 0 : at, 4 - skipped) << 8 * skipped;
     if (!skipped && way->level != ACS_SCRAMBLE_ALL && is_of_address(b, at, way))
         return;
-    const uint32_t change = word ^ other_word(word, address, way->level);
+    uint32_t change = word ^ other_word(word, address, way->level), bytes = 0;
     for (uint32_t i = 0; i < 4; i++)
         if (at + i >= first && at + i < end) /* at + i wraps back */
+            bytes |= (uint32_t)0xff << 8 * i;
+    if (!(change & bytes) && is_number(word)) /* of a number that is named in part the rest changes, too */
+        change = 0x01010101;
+    for (uint32_t i = 0; i < 4; i++)
+        if (bytes >> 8 * i & 0xff)
             to[at + i] ^= (unsigned char)(change >> 8 * i);
 }
 

@@ -42,6 +42,12 @@ static uint8_t places_of(const acs_context *context, acs_op_kind kind)
     return looks && context->device_choice ? (uint8_t)(context->device_choice->count + 1) : 1;
 }
 
+static void clear(acs_context *context)
+{
+    acs_capture_abandon(context);
+    acs_checks_clear(context);
+}
+
 static void report(acs_context *context, const acs_statistics *statistics)
 {
     acs_repeats_report(context);
@@ -203,7 +209,7 @@ static const acs_op_hooks g_hooks = {
     .kept = acs_ledger_member_kept,
     .count = count,
     .report = report,
-    .clear = acs_capture_abandon,
+    .clear = clear,
     .idle = idle,
 };
 

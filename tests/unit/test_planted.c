@@ -1,0 +1,260 @@
+/*
+ * Wrong footprints, planted in launches of right kernels: ACS_CHECK=reads finds each of them, names the segment or the
+ * bytes, and says nothing of the right ones. On the host and the sim backend; on blocks of acs_malloc, of ACS_LAZY, and
+ * on registered memory.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "memory_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Items of an array, of which the kernels use the first half; bytes of that half. */
+enum { ITEMS = 512, USED = 256, BYTES = USED * sizeof(float) };
+/* A tile in such an array. */
+enum { ROWS = 8, COLUMNS = 16, PITCH_ITEMS = 32, ROW = COLUMNS * sizeof(float), PITCH = PITCH_ITEMS * sizeof(float) };
+
+typedef struct arrays {
+    float *x, *y, *z; /* read; written; read and written */
+    int *lengths;     /* numbers of items, from 2 on */
+    float **table;    /* pointers to x and y */
+} arrays;
+
+static void update_body(const acs_grid *grid, void *const *args)
+{
+    const float *x = *(float **)args[0];
+    float *y = *(float **)args[1], *z = *(float **)args[2];
+    (void)grid;
+    for (int i = 0; i < USED; i++) {
+        y[i] = 2 * x[i] + z[i];
+        z[i] += x[i] + 1;
+    }
+}
+
+static void tile_body(const acs_grid *grid, void *const *args)
+{
+    const float *x = *(float **)args[0];
+    float *y = *(float **)args[1];
+    (void)grid;
+    for (int i = 0; i < ROWS * COLUMNS; i++)
+        y[i / COLUMNS * PITCH_ITEMS + i % COLUMNS] = 3 * x[i / COLUMNS * PITCH_ITEMS + i % COLUMNS];
+}
+
+/* y becomes the sum of as many items of x as the first length says. */
+static void sum_body(const acs_grid *grid, void *const *args)
+{
+    const float *x = *(float **)args[0];
+    float *y = *(float **)args[1];
+    const int *lengths = *(int **)args[2];
+    (void)grid;
+    for (int i = 0; i < USED; i++)
+        y[i] = 0;
+    for (int i = 0; i < lengths[0]; i++)
+        y[0] += x[i];
+}
+
+/* The same as update, but finds x and y in a table. */
+static void through_table_body(const acs_grid *grid, void *const *args)
+{
+    float *const *table = *(float ***)args[0];
+    (void)grid;
+    for (int i = 0; i < USED; i++)
+        table[1][i] = 5 * table[0][i];
+}
+
+static const acs_kernel g_update = ACS_KERNEL_HOST_INIT("update", update_body);
+static const acs_kernel g_tile = ACS_KERNEL_HOST_INIT("tile", tile_body);
+static const acs_kernel g_sum = ACS_KERNEL_HOST_INIT("sum", sum_body);
+static const acs_kernel g_through_table = ACS_KERNEL_HOST_INIT("through table", through_table_body);
+
+/* Launches with footprints: `n` is the number of the mistake; 0 is the right one. @return the text that tells of it. */
+static const char *launch_update(acs_context *context, const arrays *a, int n)
+{
+    const acs_segment x = ACS_IN(a->x, BYTES), y = ACS_OUT(a->y, BYTES), z = ACS_INOUT(a->z, BYTES);
+    const struct {
+        acs_segment segments[4];
+        const char *says;
+    } footprints[] = {
+        {{x, y, z}, NULL},
+        {{y, z}, "reads bytes outside its footprint, from argument 0 to + 1023"},
+        {{x, z}, "changed 1024 bytes outside its footprint, in 1 pieces from argument 1 to + 1023"},
+        {{x, y}, "bytes outside its footprint, in 1 pieces from argument 2 to + 1023"},
+        {{x, y, ACS_IN(a->z, BYTES)}, "bytes of segment 2, which is in; the first lie 0 bytes behind"},
+        {{x, y, ACS_OUT(a->z, BYTES)}, "reads old bytes among 1024 of 1024 bytes of segment 2, which is out"},
+        {{x, ACS_IN(a->y, BYTES), z}, "changed 1024 of 1024 bytes of segment 1, which is in"},
+        {{ACS_OUT(a->x, BYTES), y, z}, "reads old bytes among 1024 of 1024 bytes of segment 0, which is out; the first lie 0 bytes behind its beginning: is it in?"},
+        {{ACS_OUT(a->x, BYTES), ACS_IN(a->y, BYTES), z}, "of segment 1, which is in"},
+        {{ACS_IN(a->x, BYTES - 4), y, z}, "reads bytes outside its footprint, from argument 0 + 1020 to + 3"},
+        {{ACS_IN(a->x, BYTES - 1), y, z}, "reads bytes outside its footprint, from argument 0 + 1020"},
+        {{ACS_IN(a->x, USED), y, z}, "reads bytes outside its footprint, from argument 0 + 256 to + 767"},
+        {{ACS_IN(a->x + 1, BYTES), y, z}, "reads bytes outside its footprint, from argument 0 to + 3"},
+        {{x, ACS_OUT(a->y, BYTES - 4), z}, "changed 4 bytes outside its footprint, in 1 pieces from argument 1 + 1020"},
+        {{x, ACS_OUT(a->y, USED), z}, "changed 768 bytes outside its footprint, in 1 pieces from argument 1 + 256"},
+        {{x, ACS_OUT(a->y + 1, BYTES), z}, "changed 4 bytes outside its footprint, in 1 pieces from argument 1 to + 3"},
+        {{x, ACS_OUT(a->y, BYTES + 4), z}, "did not write 4 of 1028 bytes of segment 1, which is out; the first lie 1024"},
+        {{x, y, ACS_INOUT(a->z, BYTES / 2)}, "bytes outside its footprint, in 1 pieces from argument 2 + 512"},
+        {{x, y, ACS_INOUT(a->z + 1, BYTES)}, "bytes outside its footprint, in 1 pieces from argument 2 to + 3"},
+        {{x, y, ACS_INOUT(a->z, BYTES - 4)}, "bytes outside its footprint, in 1 pieces from argument 2 + 1020"},
+        {{ACS_IN(a->y, BYTES), ACS_OUT(a->x, BYTES), z}, "changed 1024 of 1024 bytes of segment 0, which is in"},
+    };
+    enum { MOST = sizeof footprints / sizeof *footprints };
+    if (n >= MOST)
+        return "";
+    size_t count = 0;
+    while (count < 4 && footprints[n].segments[count].row_bytes)
+        count++;
+    assert_true(ACS_LAUNCH_ON(context, &g_update, 1, 1, 0, ACS_ARGS(a->x, a->y, a->z),
+                              ACS_USES_LIST(footprints[n].segments, count)) > 0);
+    return footprints[n].says;
+}
+
+static const char *launch_tile(acs_context *context, const arrays *a, int n)
+{
+    const acs_segment x = ACS_TILE_IN(a->x, ROW, ROWS, PITCH), y = ACS_TILE_OUT(a->y, ROW, ROWS, PITCH);
+    const struct {
+        acs_segment segments[2];
+        const char *says;
+    } footprints[] = {
+        {{x, y}, NULL},
+        {{ACS_TILE_IN(a->x, ROW, ROWS - 1, PITCH), y}, "reads bytes outside its footprint, from argument 0 + 896 to + 63"},
+        {{ACS_TILE_IN(a->x, ROW, ROWS, ROW), y}, "reads bytes outside its footprint, from argument 0 + 512 to + 447"},
+        {{ACS_TILE_IN(a->x, ROW - 4, ROWS, PITCH), y}, "reads bytes outside its footprint, from argument 0 + 60 to + 899"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, ROW)}, "changed 256 bytes outside its footprint, in 4 pieces from argument 1 + 512"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS - 1, PITCH)}, "changed 64 bytes outside its footprint, in 1 pieces from argument 1 + 896"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, PITCH + 4)}, "changed 112 bytes outside its footprint, in 7 pieces from argument 1 + 128 to"},
+        {{x, ACS_TILE_OUT(a->y, ROW + 4, ROWS, PITCH)}, "did not write 32 of 544 bytes of segment 1"},
+    };
+    enum { MOST = sizeof footprints / sizeof *footprints };
+    if (n >= MOST)
+        return "";
+    assert_true(ACS_LAUNCH_ON(context, &g_tile, 1, 1, 0, ACS_ARGS(a->x, a->y),
+                              ACS_USES_LIST(footprints[n].segments, 2)) > 0);
+    return footprints[n].says;
+}
+
+static const char *launch_sum(acs_context *context, const arrays *a, int n)
+{
+    const acs_segment x = ACS_IN(a->x, BYTES), y = ACS_OUT(a->y, BYTES), lengths = ACS_IN(a->lengths, sizeof(int));
+    const struct {
+        acs_segment segments[3];
+        const char *says;
+    } footprints[] = {
+        {{x, y, lengths}, NULL},
+        {{x, y}, "reads bytes outside its footprint, from argument 2 to + 3"},
+        {{ACS_IN(a->x, 100 * sizeof(float) - 4), y, lengths}, "reads bytes outside its footprint, from argument 0 + 396 to + 3"},
+    };
+    enum { MOST = sizeof footprints / sizeof *footprints };
+    if (n >= MOST)
+        return "";
+    assert_true(ACS_LAUNCH_ON(context, &g_sum, 1, 1, 0, ACS_ARGS(a->x, a->y, a->lengths),
+                              ACS_USES_LIST(footprints[n].segments, footprints[n].segments[2].row_bytes ? 3 : 2)) > 0);
+    return footprints[n].says;
+}
+
+static const char *launch_through_table(acs_context *context, const arrays *a, int n)
+{
+    const acs_segment x = ACS_IN(a->x, BYTES), y = ACS_OUT(a->y, BYTES), table = ACS_IN(a->table, 2 * sizeof(float *));
+    const struct {
+        acs_segment segments[3];
+        const char *says;
+    } footprints[] = {
+        {{table, x, y}, NULL},
+        {{table, y}, "reads bytes outside its footprint, from 0x"},
+        {{table, x}, "changed 1024 bytes outside its footprint, in 1 pieces from 0x"},
+    };
+    enum { MOST = sizeof footprints / sizeof *footprints };
+    if (n >= MOST)
+        return "";
+    assert_true(ACS_LAUNCH_ON(context, &g_through_table, 1, 1, 0, ACS_ARGS(a->table),
+                              ACS_USES_LIST(footprints[n].segments, footprints[n].segments[2].row_bytes ? 3 : 2)) > 0);
+    return footprints[n].says;
+}
+
+static const char *(*const g_launches[])(acs_context *, const arrays *, int) = {launch_update, launch_tile, launch_sum,
+                                                                                launch_through_table};
+
+enum { LAUNCHES = sizeof g_launches / sizeof *g_launches };
+
+static acs_context *open_checking(int backend, int64_t check)
+{
+    acs_options options = host_options();
+    acs_context *context = NULL;
+    options.backend = backend;
+    options.check = check;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    return context;
+}
+
+/* Set all arrays to values that are neither 0 nor the same, by ops, since blocks may be lazy. */
+static void fill(acs_context *context, const arrays *a)
+{
+    float values[ITEMS];
+    float *const table[] = {a->x, a->y};
+    const int lengths[] = {100, 200};
+    for (int i = 0; i < ITEMS; i++)
+        values[i] = (float)i * 0.25f + 1;
+    assert_true(acs_memcpy(context, a->x, values, sizeof values) > 0);
+    assert_true(acs_memcpy(context, a->y, values, sizeof values) > 0);
+    assert_true(acs_memcpy(context, a->z, values, sizeof values) > 0);
+    assert_true(acs_memcpy(context, a->lengths, lengths, sizeof lengths) > 0);
+    assert_true(acs_memcpy(context, a->table, table, sizeof table) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK);
+}
+
+/* Launch with each footprint, from the same bytes. @return how many mistakes there were. */
+static int find_all(acs_context *context, const arrays *a, int launch)
+{
+    for (int n = 0;; n++) {
+        acs_error error = {.size = sizeof error};
+        fill(context, a);
+        const char *says = g_launches[launch](context, a, n);
+        if (says && !*says)
+            return n - 1;
+        assert_int_equal(acs_sync(context), says ? ACS_ERR_CHECK : ACS_OK);
+        if (says && (acs_context_error(context, &error) != ACS_ERR_CHECK || !strstr(error.text, says)))
+            fail_msg("mistake %d of launch %d: '%s' is not in '%s'", n, launch, says, error.text);
+        assert_int_equal(acs_clear(context), ACS_OK);
+    }
+}
+
+static arrays arrays_of(acs_context *context, int kind)
+{
+    const size_t bytes = ITEMS * sizeof(float);
+    return (arrays){.x = (void *)block_of(context, kind, bytes),
+                    .y = (void *)block_of(context, kind, bytes),
+                    .z = (void *)block_of(context, kind, bytes),
+                    .lengths = (void *)block_of(context, kind, 64),
+                    .table = (void *)block_of(context, kind, 64)};
+}
+
+static void all_mistakes_are_found(void **state)
+{
+    static const int backends[] = {ACS_BACKEND_HOST, ACS_BACKEND_SIM};
+    static const int kinds[] = {ACS_MEMORY_DEVICE, ACS_MEMORY_HOST, ACS_MEMORY_DEVICE | ACS_RELOCATABLE};
+    (void)state;
+    for (int b = 0; b < 2; b++)
+        for (int k = 0; k < 3; k++) {
+            acs_context *context = open_checking(backends[b], ACS_CHECK_READS);
+            const arrays a = arrays_of(context, kinds[k]);
+            int found = 0;
+            for (int launch = 0; launch < LAUNCHES; launch++)
+                found += find_all(context, &a, launch);
+            assert_int_equal(found, 31);
+            assert_int_equal(acs_close(context), ACS_OK);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_mistakes_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
