@@ -508,6 +508,7 @@ typedef struct acs_launch_params {
     const acs_site *site; /**< static storage; NULL: unknown */
     uint32_t no_wait;     /**< nonzero: a full FIFO gives ACS_ERR_FULL instead of waiting */
     acs_grid_from grid_from; /**< all zero: none */
+    const char *args_text; /**< the arguments as written, for reports of ACS_CHECK; static storage; NULL: unknown */
 } acs_launch_params;
 
 /**

@@ -133,8 +133,7 @@ static inline acs_kernel acs_kernel_function_(const void *function)
     _Generic((k), acs_kernel * : acs_kernel_copy_, const acs_kernel * : acs_kernel_copy_,                              \
              default : acs_kernel_function_)((const void *)(uintptr_t)(k))
 
-/** Queue a kernel on a context, with attributes (an acs_attributes, or ACS_ON): see acs_launch. */
-#define ACS_LAUNCH_WITH(context, attrs, k, grid_, block_, shared_, args_, uses_)                                       \
+#define ACS_LAUNCH_AS_(context, attrs, k, grid_, block_, shared_, args_, uses_, text_)                                 \
     acs_launch((context), &(acs_launch_params){.size = sizeof(acs_launch_params),                                      \
                                                .kernel = &(acs_kernel[1]){ACS_KERNEL_OF_(k)}[0],                       \
                                                .grid = ACS_DIM3_(grid_),                                               \
@@ -144,12 +143,18 @@ static inline acs_kernel acs_kernel_function_(const void *function)
                                                .uses = uses_,                                                          \
                                                .attributes = (attrs),                                                  \
                                                .site = ACS_SITE_(#k),                                                  \
-                                               .grid_from = ACS_GRID_FROM_(grid_)})
+                                               .grid_from = ACS_GRID_FROM_(grid_),                                     \
+                                               .args_text = text_})
+#define ACS_NO_ATTRIBUTES_ ((acs_attributes){{0, 0, 0}, 0, 0, 0, 0, 0})
+/** Queue a kernel on a context, with attributes (an acs_attributes, or ACS_ON): see acs_launch. */
+#define ACS_LAUNCH_WITH(context, attrs, k, grid_, block_, shared_, args_, uses_)                                       \
+    ACS_LAUNCH_AS_(context, attrs, k, grid_, block_, shared_, args_, uses_, #args_)
 /** Queue a kernel on a context. */
 #define ACS_LAUNCH_ON(context, k, grid_, block_, shared_, args_, uses_)                                                \
-    ACS_LAUNCH_WITH(context, ((acs_attributes){{0, 0, 0}, 0, 0, 0, 0, 0}), k, grid_, block_, shared_, args_, uses_)
+    ACS_LAUNCH_AS_(context, ACS_NO_ATTRIBUTES_, k, grid_, block_, shared_, args_, uses_, #args_)
 /** Queue a kernel on the default context. */
-#define ACS_LAUNCH(k, grid_, block_, shared_, args_, uses_) ACS_LAUNCH_ON(NULL, k, grid_, block_, shared_, args_, uses_)
+#define ACS_LAUNCH(k, grid_, block_, shared_, args_, uses_)                                                            \
+    ACS_LAUNCH_AS_(NULL, ACS_NO_ATTRIBUTES_, k, grid_, block_, shared_, args_, uses_, #args_)
 
 /* The functions of acs.h that end in _op, with the call site. acs.h says what each does. */
 #define acs_memcpy(context, dst, src, bytes)                                                                           \

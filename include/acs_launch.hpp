@@ -52,10 +52,11 @@ template <class T> acs_read_grid read_grid(const T &v)
 /* References to the arguments, alive until the end of the launching expression. */
 template <class... A> struct arg_refs {
     std::tuple<A &&...> refs;
+    const char *text; /* as written */
 };
-template <class... A> arg_refs<A...> make_args(A &&...a)
+template <class... A> arg_refs<A...> make_args(const char *text, A &&...a)
 {
-    return {std::tuple<A &&...>(std::forward<A>(a)...)};
+    return {std::tuple<A &&...>(std::forward<A>(a)...), text};
 }
 
 inline acs_uses make_uses(std::initializer_list<acs_segment> list)
@@ -79,7 +80,7 @@ template <class T> acs_arg make_arg(const T &value)
 
 inline acs_op queue(acs_context *context, const acs_site *site, const acs_attributes &attributes,
                     const acs_kernel *kernel, const acs_read_grid &grid, acs_dim3 block, uint64_t shared_bytes,
-                    acs_args args, const acs_uses &uses)
+                    acs_args args, const char *text, const acs_uses &uses)
 {
     acs_launch_params p{};
     p.size = sizeof p;
@@ -89,6 +90,7 @@ inline acs_op queue(acs_context *context, const acs_site *site, const acs_attrib
     p.block = block;
     p.shared_bytes = shared_bytes;
     p.args = args;
+    p.args_text = text;
     p.uses = uses;
     p.attributes = attributes;
     p.site = site;
@@ -98,10 +100,11 @@ inline acs_op queue(acs_context *context, const acs_site *site, const acs_attrib
 template <class... V, size_t... I>
 acs_op queue_values(acs_context *context, const acs_site *site, const acs_attributes &attributes,
                     const acs_kernel *kernel, const acs_read_grid &grid, acs_dim3 block, uint64_t shared_bytes,
-                    const std::tuple<V...> &values, const acs_uses &uses, std::index_sequence<I...>)
+                    const std::tuple<V...> &values, const char *text, const acs_uses &uses, std::index_sequence<I...>)
 {
     const acs_arg list[sizeof...(V) + 1] = {make_arg(std::get<I>(values))..., acs_arg{}};
-    return queue(context, site, attributes, kernel, grid, block, shared_bytes, acs_args{list, sizeof...(V)}, uses);
+    return queue(context, site, attributes, kernel, grid, block, shared_bytes, acs_args{list, sizeof...(V)}, text,
+                 uses);
 }
 
 /* The kernel's name: the text of a launch up to the first comma outside all brackets. */
@@ -155,8 +158,8 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
     const void *function = reinterpret_cast<const void *>(kernel);
     if (cache.function != function || !function)
         cache = site_cache{function, kernel_of(function)};
-    return queue_values(context, site, attributes, &cache.kernel, read_grid(grid), dim(block), shared_bytes, values, uses,
-                        std::index_sequence_for<P...>{});
+    return queue_values(context, site, attributes, &cache.kernel, read_grid(grid), dim(block), shared_bytes, values,
+                        args.text, uses, std::index_sequence_for<P...>{});
 }
 
 template <class... A, class G, class B>
@@ -165,8 +168,8 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &, const ac
               const acs_uses &uses)
 {
     const std::tuple<std::decay_t<A>...> values(std::move(args.refs));
-    return queue_values(context, site, attributes, kernel, read_grid(grid), dim(block), shared_bytes, values, uses,
-                        std::index_sequence_for<A...>{});
+    return queue_values(context, site, attributes, kernel, read_grid(grid), dim(block), shared_bytes, values,
+                        args.text, uses, std::index_sequence_for<A...>{});
 }
 
 template <class... A, class G, class B>
@@ -202,8 +205,8 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 /** An argument of exactly this type. */
 #define ACS_VAL(type, value) (static_cast<type>(value))
 /** Arguments of a kernel, in order. */
-#define ACS_ARGS(...) (::acs::detail::make_args(__VA_ARGS__))
-#define ACS_NO_ARGS (::acs::detail::make_args())
+#define ACS_ARGS(...) (::acs::detail::make_args(#__VA_ARGS__, __VA_ARGS__))
+#define ACS_NO_ARGS (::acs::detail::make_args(nullptr))
 /** The segments of an op, any number. */
 #define ACS_USES(...) (::acs::detail::make_uses({__VA_ARGS__}))
 /** A list of segments that was made at run time: (v.data(), v.size()). Copied by the call; borrowed until then. */

@@ -50,17 +50,45 @@ static size_t argument_before(const acs_checked *c, uint64_t address, uint64_t *
     return best;
 }
 
+/* The argument as the program has written it, of *bytes bytes; NULL: unknown. A comma in brackets ends none. */
+static const char *argument_text(const acs_checked *c, size_t arg, int *bytes)
+{
+    const char *text = c->params->args_text;
+    static const char macro[] = "ACS_ARGS("; /* in C the text is all of it */
+    if (text && strncmp(text, macro, sizeof macro - 1) == 0)
+        text += sizeof macro - 1;
+    const char *first = text;
+    int depth = 0;
+    for (const char *at = text; at; at++) {
+        if (*at == 0 || (depth == 0 && (*at == ',' || *at == ')'))) {
+            *bytes = (int)(at - first);
+            if (arg-- == 0)
+                return first;
+            first = at + 1 + (*at && at[1] == ' ');
+        }
+        if (*at == 0 || (depth == 0 && *at == ')'))
+            return NULL;
+        depth += *at == '(' || *at == '[' || *at == '{';
+        depth -= *at == ')' || *at == ']' || *at == '}';
+    }
+    return NULL;
+}
+
 /* Write the name of an address as an expression of the program's. */
 static void print_address(FILE *to, const acs_checked *c, uint64_t address)
 {
     uint64_t value = 0;
+    int bytes = 0;
     const size_t arg = argument_before(c, address, &value);
+    const char *text = arg == SIZE_MAX ? NULL : argument_text(c, arg, &bytes);
     if (arg == SIZE_MAX)
         (void)fprintf(to, "%#llx", (unsigned long long)address);
-    else if (value == address)
-        (void)fprintf(to, "argument %zu", arg);
+    else if (text)
+        (void)fprintf(to, "'%.*s'", bytes, text);
     else
-        (void)fprintf(to, "argument %zu + %llu", arg, (unsigned long long)(address - value));
+        (void)fprintf(to, "argument %zu", arg);
+    if (arg != SIZE_MAX && address != value)
+        (void)fprintf(to, " + %llu bytes", (unsigned long long)(address - value));
 }
 
 static void print_origin(FILE *to, const acs_memory_range *range)
@@ -81,7 +109,7 @@ static void print_place(FILE *to, const acs_checked *c, const acs_found_bytes *b
 {
     (void)fputs("from ", to);
     print_address(to, c, b->first);
-    (void)fprintf(to, " to + %llu, in ", (unsigned long long)(b->end - 1 - b->first));
+    (void)fprintf(to, " to %llu bytes behind that, in ", (unsigned long long)(b->end - 1 - b->first));
     print_origin(to, b->range);
 }
 
@@ -189,17 +217,23 @@ static const char *access_name(uint8_t access)
     }
 }
 
-/* Write a pointer as the program would: `args[1]`, or bytes behind it. */
+/* Write a pointer as the program would: its argument, or bytes behind it. */
 static void print_pointer(FILE *to, const acs_checked *c, uint64_t address)
 {
     uint64_t value = 0;
+    int bytes = 0;
     const size_t arg = argument_before(c, address, &value);
+    const char *text = arg == SIZE_MAX ? NULL : argument_text(c, arg, &bytes);
+    if (arg == SIZE_MAX || value != address)
+        (void)fputs("(char *)", to);
     if (arg == SIZE_MAX)
-        (void)fprintf(to, "(char *)%#llx", (unsigned long long)address);
-    else if (value == address)
-        (void)fprintf(to, "args[%zu]", arg);
+        (void)fprintf(to, "%#llx", (unsigned long long)address);
+    else if (text)
+        (void)fprintf(to, value == address ? "%.*s" : "(%.*s)", bytes, text);
     else
-        (void)fprintf(to, "(char *)args[%zu] + %llu", arg, (unsigned long long)(address - value));
+        (void)fprintf(to, "args[%zu]", arg);
+    if (arg != SIZE_MAX && value != address)
+        (void)fprintf(to, " + %llu", (unsigned long long)(address - value));
 }
 
 static void print_named(FILE *to, const acs_checked *c, const acs_segment *s)

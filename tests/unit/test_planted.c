@@ -83,25 +83,25 @@ static const char *launch_update(acs_context *context, const arrays *a, int n)
         const char *says;
     } footprints[] = {
         {{x, y, z}, NULL},
-        {{y, z}, "reads bytes outside its footprint, from argument 0 to + 1023"},
-        {{x, z}, "changed 1024 bytes outside its footprint, in 1 pieces from argument 1 to + 1023"},
-        {{x, y}, "bytes outside its footprint, in 1 pieces from argument 2 to + 1023"},
+        {{y, z}, "reads bytes outside its footprint, from 'a->x' to 1023 bytes behind that"},
+        {{x, z}, "changed 1024 bytes outside its footprint, in 1 pieces from 'a->y' to 1023 bytes behind that"},
+        {{x, y}, "bytes outside its footprint, in 1 pieces from 'a->z' to 1023 bytes behind that"},
         {{x, y, ACS_IN(a->z, BYTES)}, "bytes of segment 2, which is in; the first lie 0 bytes behind"},
         {{x, y, ACS_OUT(a->z, BYTES)}, "reads old bytes among 1024 of 1024 bytes of segment 2, which is out"},
         {{x, ACS_IN(a->y, BYTES), z}, "changed 1024 of 1024 bytes of segment 1, which is in"},
         {{ACS_OUT(a->x, BYTES), y, z}, "reads old bytes among 1024 of 1024 bytes of segment 0, which is out; the first lie 0 bytes behind its beginning: is it in?"},
         {{ACS_OUT(a->x, BYTES), ACS_IN(a->y, BYTES), z}, "of segment 1, which is in"},
-        {{ACS_IN(a->x, BYTES - 4), y, z}, "reads bytes outside its footprint, from argument 0 + 1020 to + 3"},
-        {{ACS_IN(a->x, BYTES - 1), y, z}, "reads bytes outside its footprint, from argument 0 + 1020"},
-        {{ACS_IN(a->x, USED), y, z}, "reads bytes outside its footprint, from argument 0 + 256 to + 767"},
-        {{ACS_IN(a->x + 1, BYTES), y, z}, "reads bytes outside its footprint, from argument 0 to + 3"},
-        {{x, ACS_OUT(a->y, BYTES - 4), z}, "changed 4 bytes outside its footprint, in 1 pieces from argument 1 + 1020"},
-        {{x, ACS_OUT(a->y, USED), z}, "changed 768 bytes outside its footprint, in 1 pieces from argument 1 + 256"},
-        {{x, ACS_OUT(a->y + 1, BYTES), z}, "changed 4 bytes outside its footprint, in 1 pieces from argument 1 to + 3"},
+        {{ACS_IN(a->x, BYTES - 4), y, z}, "reads bytes outside its footprint, from 'a->x' + 1020 bytes to 3 bytes behind that"},
+        {{ACS_IN(a->x, BYTES - 1), y, z}, "reads bytes outside its footprint, from 'a->x' + 1020 bytes"},
+        {{ACS_IN(a->x, USED), y, z}, "reads bytes outside its footprint, from 'a->x' + 256 bytes to 767 bytes behind that"},
+        {{ACS_IN(a->x + 1, BYTES), y, z}, "reads bytes outside its footprint, from 'a->x' to 3 bytes behind that"},
+        {{x, ACS_OUT(a->y, BYTES - 4), z}, "changed 4 bytes outside its footprint, in 1 pieces from 'a->y' + 1020 bytes"},
+        {{x, ACS_OUT(a->y, USED), z}, "changed 768 bytes outside its footprint, in 1 pieces from 'a->y' + 256 bytes"},
+        {{x, ACS_OUT(a->y + 1, BYTES), z}, "changed 4 bytes outside its footprint, in 1 pieces from 'a->y' to 3 bytes behind that"},
         {{x, ACS_OUT(a->y, BYTES + 4), z}, "did not write 4 of 1028 bytes of segment 1, which is out; the first lie 1024"},
-        {{x, y, ACS_INOUT(a->z, BYTES / 2)}, "bytes outside its footprint, in 1 pieces from argument 2 + 512"},
-        {{x, y, ACS_INOUT(a->z + 1, BYTES)}, "bytes outside its footprint, in 1 pieces from argument 2 to + 3"},
-        {{x, y, ACS_INOUT(a->z, BYTES - 4)}, "bytes outside its footprint, in 1 pieces from argument 2 + 1020"},
+        {{x, y, ACS_INOUT(a->z, BYTES / 2)}, "bytes outside its footprint, in 1 pieces from 'a->z' + 512 bytes"},
+        {{x, y, ACS_INOUT(a->z + 1, BYTES)}, "bytes outside its footprint, in 1 pieces from 'a->z' to 3 bytes behind that"},
+        {{x, y, ACS_INOUT(a->z, BYTES - 4)}, "bytes outside its footprint, in 1 pieces from 'a->z' + 1020 bytes"},
         {{ACS_IN(a->y, BYTES), ACS_OUT(a->x, BYTES), z}, "changed 1024 of 1024 bytes of segment 0, which is in"},
     };
     enum { MOST = sizeof footprints / sizeof *footprints };
@@ -123,12 +123,12 @@ static const char *launch_tile(acs_context *context, const arrays *a, int n)
         const char *says;
     } footprints[] = {
         {{x, y}, NULL},
-        {{ACS_TILE_IN(a->x, ROW, ROWS - 1, PITCH), y}, "reads bytes outside its footprint, from argument 0 + 896 to + 63"},
-        {{ACS_TILE_IN(a->x, ROW, ROWS, ROW), y}, "reads bytes outside its footprint, from argument 0 + 512 to + 447"},
-        {{ACS_TILE_IN(a->x, ROW - 4, ROWS, PITCH), y}, "reads bytes outside its footprint, from argument 0 + 60 to + 899"},
-        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, ROW)}, "changed 256 bytes outside its footprint, in 4 pieces from argument 1 + 512"},
-        {{x, ACS_TILE_OUT(a->y, ROW, ROWS - 1, PITCH)}, "changed 64 bytes outside its footprint, in 1 pieces from argument 1 + 896"},
-        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, PITCH + 4)}, "changed 112 bytes outside its footprint, in 7 pieces from argument 1 + 128 to"},
+        {{ACS_TILE_IN(a->x, ROW, ROWS - 1, PITCH), y}, "reads bytes outside its footprint, from 'a->x' + 896 bytes to 63 bytes behind that"},
+        {{ACS_TILE_IN(a->x, ROW, ROWS, ROW), y}, "reads bytes outside its footprint, from 'a->x' + 512 bytes to 447 bytes behind that"},
+        {{ACS_TILE_IN(a->x, ROW - 4, ROWS, PITCH), y}, "reads bytes outside its footprint, from 'a->x' + 60 bytes to 899 bytes behind that"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, ROW)}, "changed 256 bytes outside its footprint, in 4 pieces from 'a->y' + 512 bytes"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS - 1, PITCH)}, "changed 64 bytes outside its footprint, in 1 pieces from 'a->y' + 896 bytes"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, PITCH + 4)}, "changed 112 bytes outside its footprint, in 7 pieces from 'a->y' + 128 bytes to"},
         {{x, ACS_TILE_OUT(a->y, ROW + 4, ROWS, PITCH)}, "did not write 32 of 544 bytes of segment 1"},
     };
     enum { MOST = sizeof footprints / sizeof *footprints };
@@ -147,8 +147,8 @@ static const char *launch_sum(acs_context *context, const arrays *a, int n)
         const char *says;
     } footprints[] = {
         {{x, y, lengths}, NULL},
-        {{x, y}, "reads bytes outside its footprint, from argument 2 to + 3"},
-        {{ACS_IN(a->x, 100 * sizeof(float) - 4), y, lengths}, "reads bytes outside its footprint, from argument 0 + 396 to + 3"},
+        {{x, y}, "reads bytes outside its footprint, from 'a->lengths' to 3 bytes behind that"},
+        {{ACS_IN(a->x, 100 * sizeof(float) - 4), y, lengths}, "reads bytes outside its footprint, from 'a->x' + 396 bytes to 3 bytes behind that"},
     };
     enum { MOST = sizeof footprints / sizeof *footprints };
     if (n >= MOST)
