@@ -1,6 +1,6 @@
 /*
- * Makes and frees the lock of program order (program_order.h), which only contexts that look at each launch have (ACS_MODE_CHECK). Called
- * while a context opens and closes.
+ * Makes and frees the lock of program order (program_order.h), which only contexts that look at each launch have
+ * (ACS_MODE_CHECK). Called while a context opens and closes.
  */
 #include "api/program_order.h"
 

@@ -1,7 +1,7 @@
 /*
- * The lock of program order. ACS_CHECK=writes, reads and all put ops of their own around the program's, and no op
- * of another thread may come between them. So a thread holds this lock while it has a draft, and over ops that belong together. Contexts
- * without acs_order_open have no such lock; for them these calls do nothing.
+ * The lock of program order. ACS_CHECK=writes, reads and all put ops of their own around the program's, and no op of
+ * another thread may come between them. So a thread holds this lock while it has a draft, and over ops that belong
+ * together. Contexts without acs_order_open have no such lock; for them these calls do nothing.
  */
 #ifndef ACS_PROGRAM_ORDER_H
 #define ACS_PROGRAM_ORDER_H

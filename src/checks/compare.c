@@ -1,4 +1,7 @@
-/* Comparison of the copies of an image (compare.h). Called by launch_check.c. */
+/*
+ * Comparison of the copies of an image (compare.h): stretch by stretch, then byte by byte where they differ. Called by
+ * launch_check.c, trial.c and hints.c.
+ */
 #include "checks/compare.h"
 
 #include "base/tuning.h"
@@ -23,7 +26,7 @@ static bool is_same_at(const stretch *s, acs_copy a, acs_copy b, uint64_t place)
     return s->range->copies[a][place] == s->range->copies[b][place];
 }
 
-static void add(acs_found_bytes *found, const stretch *s, uint64_t first, uint64_t end)
+static void add_found(acs_found_bytes *found, const stretch *s, uint64_t first, uint64_t end)
 {
     const uint64_t address = s->range->first + first;
     if (!found->bytes)
@@ -43,7 +46,7 @@ static uint64_t add_changed(acs_found_bytes *found, const stretch *s, uint64_t p
     const uint64_t first = word > base + s->first ? word - base : s->first;
     const uint64_t end = word + 4 < base + s->end ? word + 4 - base : s->end;
     const bool near = found->bytes && found->end >= base + s->first && base + first - found->end < TUNE_CHECK_GAP;
-    add(found, s, near ? found->end - base : first, end);
+    add_found(found, s, near ? found->end - base : first, end);
     return end;
 }
 
@@ -87,8 +90,8 @@ static void changed_or_tried(const stretch *s, void *user)
                                   is_same(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, s->first, s->end)))
         return;
     for (uint64_t i = s->first; i < s->end;) {
-        const bool same = is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i) && is_same_at(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, i);
-        i = same ? i + 1 : add_changed(user, s, i);
+        const bool kept = is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i);
+        i = kept && is_same_at(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, i) ? i + 1 : add_changed(user, s, i);
     }
 }
 
@@ -110,7 +113,7 @@ static void unwritten(const stretch *s, void *user)
         return;
     for (uint64_t i = s->first; i < s->end; i++)
         if (is_unwritten(s, i) && !is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_GIVEN, i))
-            add(user, s, i, i + 1);
+            add_found(user, s, i, i + 1);
 }
 
 static void kept(const stretch *s, void *user)
@@ -119,7 +122,7 @@ static void kept(const stretch *s, void *user)
         return;
     for (uint64_t i = s->first; i < s->end; i++)
         if (is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i))
-            add(user, s, i, i + 1);
+            add_found(user, s, i, i + 1);
 }
 
 void acs_compare_kept(const acs_image *image, const acs_spans *spans, acs_found found, void *user)

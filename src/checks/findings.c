@@ -1,4 +1,7 @@
-/* Findings and their report (findings.h). Called by launch_check.c. */
+/*
+ * Findings and their report (findings.h): names of addresses, a line for each finding, the footprint with what was found.
+ * Called by launch_check.c.
+ */
 #include "checks/findings.h"
 
 #include "api/failures.h"
@@ -6,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { NEAR_BYTES = 64 }; /* bytes that lie so near behind a segment belong to it */
 
 uint32_t acs_segment_with(const acs_segment *segments, uint32_t count, uint64_t address)
 {
@@ -23,7 +24,7 @@ uint32_t acs_segment_with(const acs_segment *segments, uint32_t count, uint64_t 
 
 void acs_findings_add(acs_checked *checked, acs_finding_kind kind, const acs_found_bytes *bytes)
 {
-    if (checked->count == ACS_FINDINGS_MOST)
+    if (checked->count == TUNE_CHECK_FINDINGS)
         return;
     const uint32_t segment = acs_segment_with(checked->segments, checked->segment_count, bytes->first);
     checked->findings[checked->count++] = (acs_finding){kind, *bytes, segment};
@@ -167,7 +168,7 @@ static uint32_t add_bytes(acs_segment *segments, uint32_t count, const acs_found
         if (s->extent != ACS_EXTENT_BYTES || s->rows > 1 || s->base < b->range->first || s->base >= b->range->end)
             continue;
         const uint64_t end = s->base + s->row_bytes;
-        if (b->first > end + NEAR_BYTES || b->end + NEAR_BYTES < s->base)
+        if (b->first > end + TUNE_CHECK_NEAR || b->end + TUNE_CHECK_NEAR < s->base)
             continue;
         const uint64_t first = b->first < s->base ? b->first : s->base;
         s->row_bytes = (b->end > end ? b->end : end) - first;

@@ -5,6 +5,7 @@
 #ifndef ACS_CHECK_FINDINGS_H
 #define ACS_CHECK_FINDINGS_H
 
+#include "base/tuning.h"
 #include "checks/compare.h"
 
 typedef enum acs_finding_kind {
@@ -21,8 +22,6 @@ typedef struct acs_finding {
     uint32_t segment; /* that it is about; UINT32_MAX: none */
 } acs_finding;
 
-enum { ACS_FINDINGS_MOST = 16 };
-
 /* A launch that was checked. */
 typedef struct acs_checked {
     acs_context *context;
@@ -32,11 +31,14 @@ typedef struct acs_checked {
     const acs_image *image;
     acs_label label;
     acs_op op;
-    acs_finding findings[ACS_FINDINGS_MOST];
+    acs_finding findings[TUNE_CHECK_FINDINGS];
     uint32_t count;
 } acs_checked;
 
-/* Add a finding; bytes->bytes 0: it was told before where they lie. It is about the segment with the first byte, if any. The first ACS_FINDINGS_MOST are kept. */
+/*
+ * Add a finding; bytes->bytes 0: it was told before where they lie. It is about the segment with the first byte, if any.
+ * The first TUNE_CHECK_FINDINGS are kept.
+ */
 void acs_findings_add(acs_checked *checked, acs_finding_kind kind, const acs_found_bytes *bytes);
 /* The segment that has the byte; UINT32_MAX: none. */
 uint32_t acs_segment_with(const acs_segment *segments, uint32_t count, uint64_t address);

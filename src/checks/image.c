@@ -1,4 +1,7 @@
-/* The image of a context's memory (image.h). Called by launch_check.c. Copies are ops of the context. */
+/*
+ * The image of a context's memory (image.h). Copies are ops of the context, but obey no section of the program's. Called
+ * by launch_check.c and trial.c.
+ */
 #include "checks/image.h"
 
 #include "api/draft.h"
@@ -11,7 +14,7 @@
 
 /* ----------------------------------------------------------------------------------------------------------- ranges */
 
-static void add(acs_image *image, acs_memory_range range)
+static void add_range(acs_image *image, acs_memory_range range)
 {
     if (range.first == range.end || image->no_memory)
         return;
@@ -30,14 +33,15 @@ static void add(acs_image *image, acs_memory_range range)
 static void add_block(void *user, const acs_block *block)
 {
     const uint64_t first = (uint64_t)(uintptr_t)block->ptr;
-    add(user, (acs_memory_range){.first = first, .end = first + block->bytes, .site = block->site});
+    add_range(user, (acs_memory_range){.first = first, .end = first + block->bytes, .site = block->site});
 }
 
 /* A lazy block is one by its own address. The memory in which its contents are is none: see remove_hidden. */
 static void add_lazy(void *user, const acs_relocatable *block)
 {
     if (block->filled)
-        add(user, (acs_memory_range){.first = block->canonical, .end = block->canonical + block->bytes, .site = block->site});
+        add_range(user, (acs_memory_range){.first = block->canonical, .end = block->canonical + block->bytes,
+                                           .site = block->site});
 }
 
 static void remove_hidden(void *user, const acs_relocatable *block)
@@ -88,7 +92,7 @@ static void add_named(acs_image *image, const acs_spans *spans)
             const acs_memory_range *next = at < known ? &image->list[at] : NULL;
             const uint64_t until = next && next->first < end ? next->first : end;
             if (first < until)
-                add(image, (acs_memory_range){.first = first, .end = until, .origin = ACS_ORIGIN_NAMED});
+                add_range(image, (acs_memory_range){.first = first, .end = until, .origin = ACS_ORIGIN_NAMED});
             first = next && next->first < end ? next->end : end;
         }
     }
@@ -120,7 +124,7 @@ bool acs_image_find(acs_image *image, acs_context *context, const acs_registered
     acs_relocatables_each_lazy(context, remove_hidden, image);
     acs_relocatables_each_lazy(context, add_lazy, image);
     for (size_t i = 0; i < registered_count; i++)
-        add(image, (acs_memory_range){registered[i].first, registered[i].end, ACS_ORIGIN_REGISTERED, NULL, 0, {NULL}});
+        add_range(image, (acs_memory_range){registered[i].first, registered[i].end, ACS_ORIGIN_REGISTERED, NULL, 0, {NULL}});
     take_apart(image);
     add_named(image, spans);
     if (!image->no_memory && make_copies(image))

@@ -55,11 +55,9 @@ bool acs_image_load(acs_image *image, acs_copy to);
 bool acs_image_store(acs_image *image, acs_copy from);
 
 /* Bytes that are scrambled: a set of these. */
-enum {
-    ACS_SCRAMBLE_UNNAMED = 1, /* those that the op does not name */
-    ACS_SCRAMBLE_OUT = 2,     /* those that it names as written, not as read */
-    ACS_SCRAMBLE_READ = 4     /* those that it names as read */
-};
+#define ACS_SCRAMBLE_UNNAMED (1 << 0) /* those that the op does not name */
+#define ACS_SCRAMBLE_OUT (1 << 1)     /* those that it names as written, not as read */
+#define ACS_SCRAMBLE_READ (1 << 2)    /* those that it names as read */
 /* What to scramble: of the bytes from address `first` up to `end` those of the set. */
 typedef struct acs_scrambled {
     int set;

@@ -1,10 +1,12 @@
-/* Scrambled bytes (scramble.h). Called by image.c. */
+/*
+ * Scrambled bytes (scramble.h), word by word: what a word may be decides what takes its place. Called by image.c. Tables
+ * of numbers as programs have them decided the rules: counts, indices, floating-point numbers, addresses.
+ */
 #include "checks/scramble.h"
 
-#include <string.h>
+#include "base/tuning.h"
 
-/* Exponents of floating-point numbers from 2^-40 to 2^40. As integers these are too large for an index. */
-enum { EXPONENT_LEAST = 87, EXPONENT_MOST = 167 };
+#include <string.h>
 
 /* Load up to 8 bytes from `at` on; those that are not there are 0. */
 static uint64_t load(const acs_bytes *b, uint64_t at, uint64_t bytes)
@@ -27,7 +29,7 @@ static uint32_t lessen_bytes(uint32_t word, uint32_t by)
 static bool is_number(uint32_t word)
 {
     const uint32_t exponent = word >> 23 & 0xff;
-    return exponent >= EXPONENT_LEAST && exponent <= EXPONENT_MOST;
+    return exponent >= TUNE_CHECK_EXPONENT_LEAST && exponent <= TUNE_CHECK_EXPONENT_MOST;
 }
 
 /* The word that takes the place of this one. */

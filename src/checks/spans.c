@@ -33,7 +33,7 @@ static uint64_t count_rows(const acs_segment *segments, uint32_t count)
     return rows;
 }
 
-static size_t list_edges(const acs_segment *segments, uint32_t count, row_edge *edges)
+static size_t list_rows(const acs_segment *segments, uint32_t count, row_edge *edges)
 {
     size_t used = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -82,7 +82,7 @@ bool acs_spans_make(const acs_segment *segments, uint32_t count, acs_spans *span
         acs_spans_free(spans);
         return false;
     }
-    const size_t used = list_edges(segments, count, edges);
+    const size_t used = list_rows(segments, count, edges);
     qsort(edges, used, sizeof *edges, by_address);
     sweep(edges, used, spans);
     for (uint32_t i = 0; i < count; i++)

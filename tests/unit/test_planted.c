@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define READS "reads bytes outside its footprint,"
+#define OUTSIDE "outside its footprint,"
+
 /* Items of an array, of which the kernels use the first half; bytes of that half. */
 enum { ITEMS = 512, USED = 256, BYTES = USED * sizeof(float) };
 /* A tile in such an array. */
@@ -83,25 +86,28 @@ static const char *launch_update(acs_context *context, const arrays *a, int n)
         const char *says;
     } footprints[] = {
         {{x, y, z}, NULL},
-        {{y, z}, "reads bytes outside its footprint, from 'a->x' to 1023 bytes behind that"},
-        {{x, z}, "changed 1024 bytes outside its footprint, in 1 pieces from 'a->y' to 1023 bytes behind that"},
-        {{x, y}, "bytes outside its footprint, in 1 pieces from 'a->z' to 1023 bytes behind that"},
+        {{y, z}, READS " from 'a->x' to 1023 bytes behind that"},
+        {{x, z}, "changed 1024 bytes " OUTSIDE " in 1 pieces from 'a->y' to 1023 bytes behind that"},
+        {{x, y}, "bytes " OUTSIDE " in 1 pieces from 'a->z' to 1023 bytes behind that"},
         {{x, y, ACS_IN(a->z, BYTES)}, "bytes of segment 2, which is in; the first lie 0 bytes behind"},
         {{x, y, ACS_OUT(a->z, BYTES)}, "reads old bytes among 1024 of 1024 bytes of segment 2, which is out"},
         {{x, ACS_IN(a->y, BYTES), z}, "changed 1024 of 1024 bytes of segment 1, which is in"},
-        {{ACS_OUT(a->x, BYTES), y, z}, "reads old bytes among 1024 of 1024 bytes of segment 0, which is out; the first lie 0 bytes behind its beginning: is it in?"},
+        {{ACS_OUT(a->x, BYTES), y, z},
+         "reads old bytes among 1024 of 1024 bytes of segment 0, which is out; the first lie 0 bytes behind its "
+         "beginning: is it in?"},
         {{ACS_OUT(a->x, BYTES), ACS_IN(a->y, BYTES), z}, "of segment 1, which is in"},
-        {{ACS_IN(a->x, BYTES - 4), y, z}, "reads bytes outside its footprint, from 'a->x' + 1020 bytes to 3 bytes behind that"},
-        {{ACS_IN(a->x, BYTES - 1), y, z}, "reads bytes outside its footprint, from 'a->x' + 1020 bytes"},
-        {{ACS_IN(a->x, USED), y, z}, "reads bytes outside its footprint, from 'a->x' + 256 bytes to 767 bytes behind that"},
-        {{ACS_IN(a->x + 1, BYTES), y, z}, "reads bytes outside its footprint, from 'a->x' to 3 bytes behind that"},
-        {{x, ACS_OUT(a->y, BYTES - 4), z}, "changed 4 bytes outside its footprint, in 1 pieces from 'a->y' + 1020 bytes"},
-        {{x, ACS_OUT(a->y, USED), z}, "changed 768 bytes outside its footprint, in 1 pieces from 'a->y' + 256 bytes"},
-        {{x, ACS_OUT(a->y + 1, BYTES), z}, "changed 4 bytes outside its footprint, in 1 pieces from 'a->y' to 3 bytes behind that"},
-        {{x, ACS_OUT(a->y, BYTES + 4), z}, "did not write 4 of 1028 bytes of segment 1, which is out; the first lie 1024"},
-        {{x, y, ACS_INOUT(a->z, BYTES / 2)}, "bytes outside its footprint, in 1 pieces from 'a->z' + 512 bytes"},
-        {{x, y, ACS_INOUT(a->z + 1, BYTES)}, "bytes outside its footprint, in 1 pieces from 'a->z' to 3 bytes behind that"},
-        {{x, y, ACS_INOUT(a->z, BYTES - 4)}, "bytes outside its footprint, in 1 pieces from 'a->z' + 1020 bytes"},
+        {{ACS_IN(a->x, BYTES - 4), y, z}, READS " from 'a->x' + 1020 bytes to 3 bytes behind that"},
+        {{ACS_IN(a->x, BYTES - 1), y, z}, READS " from 'a->x' + 1020 bytes"},
+        {{ACS_IN(a->x, USED), y, z}, READS " from 'a->x' + 256 bytes to 767 bytes behind that"},
+        {{ACS_IN(a->x + 1, BYTES), y, z}, READS " from 'a->x' to 3 bytes behind that"},
+        {{x, ACS_OUT(a->y, BYTES - 4), z}, "changed 4 bytes " OUTSIDE " in 1 pieces from 'a->y' + 1020 bytes"},
+        {{x, ACS_OUT(a->y, USED), z}, "changed 768 bytes " OUTSIDE " in 1 pieces from 'a->y' + 256 bytes"},
+        {{x, ACS_OUT(a->y + 1, BYTES), z}, "changed 4 bytes " OUTSIDE " in 1 pieces from 'a->y' to 3 bytes behind that"},
+        {{x, ACS_OUT(a->y, BYTES + 4), z},
+         "did not write 4 of 1028 bytes of segment 1, which is out; the first lie 1024"},
+        {{x, y, ACS_INOUT(a->z, BYTES / 2)}, "bytes " OUTSIDE " in 1 pieces from 'a->z' + 512 bytes"},
+        {{x, y, ACS_INOUT(a->z + 1, BYTES)}, "bytes " OUTSIDE " in 1 pieces from 'a->z' to 3 bytes behind that"},
+        {{x, y, ACS_INOUT(a->z, BYTES - 4)}, "bytes " OUTSIDE " in 1 pieces from 'a->z' + 1020 bytes"},
         {{ACS_IN(a->y, BYTES), ACS_OUT(a->x, BYTES), z}, "changed 1024 of 1024 bytes of segment 0, which is in"},
     };
     enum { MOST = sizeof footprints / sizeof *footprints };
@@ -123,12 +129,14 @@ static const char *launch_tile(acs_context *context, const arrays *a, int n)
         const char *says;
     } footprints[] = {
         {{x, y}, NULL},
-        {{ACS_TILE_IN(a->x, ROW, ROWS - 1, PITCH), y}, "reads bytes outside its footprint, from 'a->x' + 896 bytes to 63 bytes behind that"},
-        {{ACS_TILE_IN(a->x, ROW, ROWS, ROW), y}, "reads bytes outside its footprint, from 'a->x' + 512 bytes to 447 bytes behind that"},
-        {{ACS_TILE_IN(a->x, ROW - 4, ROWS, PITCH), y}, "reads bytes outside its footprint, from 'a->x' + 60 bytes to 899 bytes behind that"},
-        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, ROW)}, "changed 256 bytes outside its footprint, in 4 pieces from 'a->y' + 512 bytes"},
-        {{x, ACS_TILE_OUT(a->y, ROW, ROWS - 1, PITCH)}, "changed 64 bytes outside its footprint, in 1 pieces from 'a->y' + 896 bytes"},
-        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, PITCH + 4)}, "changed 112 bytes outside its footprint, in 7 pieces from 'a->y' + 128 bytes to"},
+        {{ACS_TILE_IN(a->x, ROW, ROWS - 1, PITCH), y}, READS " from 'a->x' + 896 bytes to 63 bytes behind that"},
+        {{ACS_TILE_IN(a->x, ROW, ROWS, ROW), y}, READS " from 'a->x' + 512 bytes to 447 bytes behind that"},
+        {{ACS_TILE_IN(a->x, ROW - 4, ROWS, PITCH), y}, READS " from 'a->x' + 60 bytes to 899 bytes behind that"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, ROW)}, "changed 256 bytes " OUTSIDE " in 4 pieces from 'a->y' + 512 bytes"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS - 1, PITCH)},
+         "changed 64 bytes " OUTSIDE " in 1 pieces from 'a->y' + 896 bytes"},
+        {{x, ACS_TILE_OUT(a->y, ROW, ROWS, PITCH + 4)},
+         "changed 112 bytes " OUTSIDE " in 7 pieces from 'a->y' + 128 bytes to"},
         {{x, ACS_TILE_OUT(a->y, ROW + 4, ROWS, PITCH)}, "did not write 32 of 544 bytes of segment 1"},
     };
     enum { MOST = sizeof footprints / sizeof *footprints };
@@ -147,8 +155,8 @@ static const char *launch_sum(acs_context *context, const arrays *a, int n)
         const char *says;
     } footprints[] = {
         {{x, y, lengths}, NULL},
-        {{x, y}, "reads bytes outside its footprint, from 'a->lengths' to 3 bytes behind that"},
-        {{ACS_IN(a->x, 100 * sizeof(float) - 4), y, lengths}, "reads bytes outside its footprint, from 'a->x' + 396 bytes to 3 bytes behind that"},
+        {{x, y}, READS " from 'a->lengths' to 3 bytes behind that"},
+        {{ACS_IN(a->x, 100 * sizeof(float) - 4), y, lengths}, READS " from 'a->x' + 396 bytes to 3 bytes behind that"},
     };
     enum { MOST = sizeof footprints / sizeof *footprints };
     if (n >= MOST)
@@ -166,8 +174,8 @@ static const char *launch_through_table(acs_context *context, const arrays *a, i
         const char *says;
     } footprints[] = {
         {{table, x, y}, NULL},
-        {{table, y}, "reads bytes outside its footprint, from 0x"},
-        {{table, x}, "changed 1024 bytes outside its footprint, in 1 pieces from 0x"},
+        {{table, y}, READS " from 0x"},
+        {{table, x}, "changed 1024 bytes " OUTSIDE " in 1 pieces from 0x"},
     };
     enum { MOST = sizeof footprints / sizeof *footprints };
     if (n >= MOST)

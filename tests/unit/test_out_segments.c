@@ -63,7 +63,7 @@ static void assert_found(acs_context *context, acs_op op, const char *what)
     assert_int_equal(acs_sync(context), ACS_ERR_CHECK);
     assert_int_equal(acs_context_error(context, &error), ACS_ERR_CHECK);
     assert_int_equal(error.op, op);
-    if (!strstr(error.text, what) || !strstr(error.text, "test_check_outputs.c:"))
+    if (!strstr(error.text, what) || !strstr(error.text, "test_out_segments.c:"))
         fail_msg("'%s' is not in '%s'", what, error.text);
     assert_int_equal(acs_clear(context), ACS_OK);
 }
