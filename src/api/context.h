@@ -37,6 +37,7 @@ typedef struct acs_dot acs_dot;
 typedef struct acs_repeats acs_repeats;
 typedef struct acs_decisions acs_decisions;
 typedef struct acs_checks acs_checks;
+typedef struct acs_barriers acs_barriers;
 
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
@@ -99,6 +100,7 @@ struct acs_context {
 
     struct acs_captures *captures;
     acs_checks *checks;          /* what was found about footprints; NULL without ACS_CHECK=writes, reads or all */
+    acs_barriers *barriers;      /* numbers of ACS_BARRIERS; NULL: none */
     _Atomic(acs_decisions *) decisions; /* cells of decided ops; NULL: there were none yet */
 };
 

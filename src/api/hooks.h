@@ -20,7 +20,8 @@ struct acs_draft;
 #define ACS_MODE_DEVICES ((uint64_t)1 << 5)     /* several devices; constant */
 #define ACS_MODE_BLOCKS ((uint64_t)1 << 6)      /* a block whose contents move was made; never cleared */
 #define ACS_MODE_LEDGER ((uint64_t)1 << 7)      /* devices are shared with other programs; constant */
-#define ACS_MODE_SECTION ((uint64_t)1 << 8)     /* unit of a 24-bit count of threads whose ops are captured or held */
+#define ACS_MODE_BARRIERS ((uint64_t)1 << 8)    /* ACS_BARRIERS; constant */
+#define ACS_MODE_SECTION ((uint64_t)1 << 9)     /* unit of a 23-bit count of threads whose ops are captured or held */
 #define ACS_MODE_SECTIONS (((uint64_t)1 << 32) - ACS_MODE_SECTION)
 #define ACS_MODE_REUSE ((uint64_t)1 << 32)      /* unit of a 32-bit count of lives of blocks that the next op begins */
 #define ACS_MODE_REUSES (~(uint64_t)0 << 32)

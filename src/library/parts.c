@@ -9,6 +9,7 @@
 #include "bundles/bundler.h"
 #include "capture/capture.h"
 #include "checks/launch_check.h"
+#include "debug/barriers.h"
 #include "debug/dot.h"
 #include "debug/memory_log.h"
 #include "groups/admission.h"
@@ -119,6 +120,8 @@ static bool submit(acs_draft *draft, acs_op *op)
         queued(draft, *op);
         return true;
     }
+    if (draft->modes & ACS_MODE_BARRIERS)
+        acs_barriers_mark(draft);
     if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* blocks that it overwrites may have begun lives */
         acs_recycle_attach(draft);
     return false;
@@ -222,6 +225,7 @@ static acs_status begin_parts(acs_context *context)
         ACS_TRY(acs_checks_open(context));
         acs_context_add_mode(context, ACS_MODE_CHECK);
     }
+    ACS_TRY(acs_barriers_open(context));
     return acs_captures_init(context);
 }
 
@@ -271,6 +275,7 @@ static void all_ended(acs_context *context)
 static void close_parts(acs_context *context)
 {
     acs_checks_close(context);
+    acs_barriers_close(context);
     acs_dot_close(context);
     acs_repeats_close(context);
     acs_sim_driver_close(context);

@@ -31,7 +31,7 @@ static uint32_t fragment_most(const acs_context *context)
 {
     const acs_options *o = &context->options;
     const bool single =
-        !context->core.batcher || o->watchdog_s || o->check || o->dot[0] || context->backend->devices > 1;
+        !context->core.batcher || o->watchdog_s || o->check || o->dot[0] || o->barriers[0] || context->backend->devices > 1;
     const uint64_t most = (uint64_t)o->fifo / TUNE_REPEAT_FIFO_PART;
     return single ? 0 : most < ACS_REPLAY_OPS ? (uint32_t)most : ACS_REPLAY_OPS;
 }
