@@ -33,6 +33,7 @@ typedef struct acs_draft {
     uint8_t decision; /* ACS_RECORD_ flags of decisions and decided ops; the record gets them */
     const acs_cell *cell; /* of the decision that the op obeys, if `decision` says so */
     acs_op queued; /* number of the op; set by acs_draft_queue */
+    struct acs_launch_check *check; /* of a host function or call that is looked at (ACS_MODE_CHECK); NULL: none */
     uint32_t parts;    /* number of `part`; 0: the op is `record` alone */
     acs_record **part; /* records queued together, with no other op between them; part[0] is `record`. Borrowed */
 } acs_draft;

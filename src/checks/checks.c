@@ -31,7 +31,7 @@ void acs_checks_close(acs_context *context)
         return;
     for (uint32_t i = 0; i < all->site_count; i++)
         acs_hints_print(&all->sites[i]);
-    (void)fprintf(stderr, "acs: check: %llu of %llu launches were checked; %llu could not be: they may not wait, are "
+    (void)fprintf(stderr, "acs: check: %llu of %llu ops were checked; %llu could not be: they may not wait, are "
                   "captured or held, may write any memory, or come behind a failure\n",
                   (unsigned long long)all->checked, (unsigned long long)all->launches, (unsigned long long)all->left_out);
     (void)pthread_mutex_destroy(&all->lock);

@@ -8,6 +8,7 @@
 #include "api/decisions.h"
 #include "api/draft.h"
 #include "api/program_order.h"
+#include "api/threads.h"
 #include "capture/capture.h"
 #include "checks/checks_internal.h"
 #include "groups/group.h"
@@ -97,30 +98,37 @@ static bool has_out(const acs_launch_check *c)
 
 /* ------------------------------------------------------------------------------------------------------------ launch */
 
-/* Copy the launch's footprint. False: refused. *useless: it may write any memory, so there is nothing to find. */
+/* Copy the footprint. *useless: the op may write any memory, so there is nothing to find. */
+static void copy_footprint(acs_launch_check *c, const acs_draft *draft, bool *useless)
+{
+    const uint32_t count = draft->record->segment_count;
+    c->found.label = acs_draft_label(draft);
+    c->segments = malloc((count + 1) * sizeof *c->segments);
+    c->named = malloc((count + 1) * sizeof *c->segments);
+    for (uint32_t i = 0; c->segments && c->named && i < count; i++) {
+        acs_segment *s = &c->segments[i];
+        *s = c->named[i] = draft->record->segments[i];
+        *useless |= s->extent == ACS_EXTENT_ALL && s->access != ACS_READ;
+        if (c->decided && s->access == ACS_WRITE)
+            s->access = ACS_UPDATE;
+    }
+    c->found.segments = c->segments;
+    c->found.segment_count = count;
+}
+
+/* Copy the launch's footprint. False: refused. */
 static bool find_footprint(acs_launch_check *c, bool *useless)
 {
     const acs_launch_params *p = &c->params;
     acs_draft draft = {.context = c->context};
     if (!acs_launch_fill(&draft, p))
         return false;
-    const uint32_t count = draft.record->segment_count;
-    c->found.label = acs_draft_label(&draft);
-    c->segments = malloc((count + 1) * sizeof *c->segments);
-    c->named = malloc((count + 1) * sizeof *c->segments);
-    for (uint32_t i = 0; c->segments && c->named && i < count; i++) {
-        acs_segment *s = &c->segments[i];
-        *s = c->named[i] = draft.record->segments[i];
-        *useless |= s->extent == ACS_EXTENT_ALL && s->access != ACS_READ;
-        if (c->decided && s->access == ACS_WRITE)
-            s->access = ACS_UPDATE;
-    }
+    copy_footprint(c, &draft, useless);
     acs_draft_take_back(&draft);
-    c->found.segment_count = count;
+    const uint32_t count = c->found.segment_count;
     if (c->decided && c->segments && p->grid_from.word) /* trials read it too */
         c->segments[c->found.segment_count++] =
             ACS_IN(p->grid_from.word, p->grid_from.items ? sizeof(uint32_t) : sizeof(acs_dim3));
-    c->found.segments = c->segments;
     if (c->segments && c->named)
         c->params.uses = (acs_uses){c->named, count, NULL, NULL, 0};
     return true;
@@ -168,12 +176,17 @@ static void report_findings(acs_launch_check *c)
         c->site->findings |= findings;
 }
 
-static void check_left(acs_launch_check *c)
+static void free_check(acs_launch_check *c)
 {
     acs_spans_free(&c->spans);
     acs_image_free(&c->image);
     free(c->segments);
     free(c->named);
+}
+
+static void check_left(acs_launch_check *c)
+{
+    free_check(c);
     acs_order_unlock(c->context);
 }
 
@@ -204,4 +217,60 @@ acs_op acs_check_launch(acs_context *context, const acs_launch_params *p)
         report_findings(&c);
     }
     return c.found.op;
+}
+
+/* ------------------------------------------------------------------------------------------------------ other ops */
+
+/* Whether the op is one that may be looked at. One of lazy blocks is bound, so the copies would wait for its lock. */
+static bool is_looked_at(const acs_draft *draft)
+{
+    const uint8_t kind = draft->record->asked;
+    return (kind == ACS_KIND_HOST || kind == ACS_KIND_CALL) && !draft->own && !draft->no_wait && !draft->bound &&
+           !draft->record->any;
+}
+
+void acs_check_op_begin(acs_draft *draft)
+{
+    acs_context *context = draft->context;
+    bool useless = false;
+    if (!is_looked_at(draft) || !is_chosen(context))
+        return;
+    acs_launch_check *c = calloc(1, sizeof *c);
+    if (!c)
+        return;
+    c->context = c->found.context = context;
+    c->found.params = &c->params;
+    copy_footprint(c, draft, &useless);
+    if (!useless && acs_trial_wait(context) && look_before(c)) {
+        draft->check = c;
+        return;
+    }
+    context->checks->left_out++;
+    free_check(c);
+    free(c);
+}
+
+void acs_check_op_end(acs_draft *draft, acs_op op)
+{
+    acs_launch_check *c = draft->check;
+    if (!c)
+        return;
+    c->found.op = op;
+    acs_context_queued(c->context, op, false); /* a thread may have to wake up for it */
+    if (acs_trial_ended_well(c->context, op) && acs_image_load(&c->image, ACS_COPY_AFTER)) {
+        c->site = acs_checks_site(c->context->checks, c->found.label);
+        acs_compare_changed(&c->image, &c->spans, false, add_unnamed, &c->found);
+        c->context->checks->checked++;
+        report_findings(c);
+    }
+    acs_check_op_drop(draft);
+}
+
+void acs_check_op_drop(acs_draft *draft)
+{
+    if (!draft->check)
+        return;
+    free_check(draft->check);
+    free(draft->check);
+    draft->check = NULL;
 }

@@ -7,6 +7,8 @@
 
 #include "api/context.h"
 
+struct acs_draft;
+
 /* acs_open with one of these options; acs_close. ACS_ERR_MEMORY. */
 acs_status acs_checks_open(acs_context *context);
 void acs_checks_close(acs_context *context);
@@ -19,5 +21,13 @@ void acs_checks_clear(acs_context *context);
  * time has left it at last. Launches are not checked that may not wait, are held or captured, or may write any memory.
  */
 acs_op acs_check_launch(acs_context *context, const acs_launch_params *params);
+
+/*
+ * The same for a host function or a library call, which runs once: only what it writes is looked at. `begin`: before its
+ * draft enters the FIFO. `end`: behind that; waits for it. `drop`: the draft is dropped instead.
+ */
+void acs_check_op_begin(struct acs_draft *draft);
+void acs_check_op_end(struct acs_draft *draft, acs_op op);
+void acs_check_op_drop(struct acs_draft *draft);
 
 #endif

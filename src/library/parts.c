@@ -95,6 +95,8 @@ static void queued(acs_draft *draft, acs_op op)
     acs_recycle_queued(draft);
     if (draft->bound)
         acs_bind_end(draft, op);
+    if (draft->check)
+        acs_check_op_end(draft, op);
     acs_order_leave(draft);
 }
 
@@ -120,6 +122,8 @@ static bool submit(acs_draft *draft, acs_op *op)
         queued(draft, *op);
         return true;
     }
+    if (draft->modes & ACS_MODE_CHECK)
+        acs_check_op_begin(draft);
     if (draft->modes & ACS_MODE_BARRIERS)
         acs_barriers_mark(draft);
     if (acs_context_modes(draft->context) & ACS_MODE_REUSES) /* blocks that it overwrites may have begun lives */
@@ -135,6 +139,7 @@ static void drop(acs_draft *draft)
     if (draft->bound)
         acs_bind_end(draft, 0);
     acs_recycle_put_back(draft);
+    acs_check_op_drop(draft);
     acs_order_leave(draft);
 }
 

@@ -259,10 +259,65 @@ static void all_mistakes_are_found(void **state)
         }
 }
 
+static int write_three(void *closure)
+{
+    float *y = *(float **)closure;
+    for (int i = 0; i < 3; i++)
+        y[i] = -1;
+    return 0;
+}
+
+static int call_three(const acs_call_env *env, void *closure)
+{
+    (void)env;
+    return write_three(closure);
+}
+
+static acs_op call(acs_context *context, float *const *closure, acs_uses uses)
+{
+    static const acs_site site = {"call three", __FILE__, __LINE__};
+    const acs_call_params params = {.size = sizeof params, .function = call_three, .closure = closure,
+                                    .closure_bytes = sizeof *closure, .uses = uses, .site = &site};
+    return acs_call(context, &params);
+}
+
+/* Host functions and library calls run once: only what they write is looked at. */
+static void what_other_ops_write_unnamed_is_found(void **state)
+{
+    (void)state;
+    for (int workers = 0; workers < 2; workers++) {
+        acs_options options = host_options();
+        acs_context *context = NULL;
+        acs_error error = {.size = sizeof error};
+        options.check = ACS_CHECK_WRITES;
+        options.workers = workers;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        const arrays a = arrays_of(context, ACS_MEMORY_HOST);
+        for (int items = 2; items <= 3; items++)
+            for (int calls = 0; calls < 2; calls++) {
+                fill(context, &a);
+                const acs_uses uses = ACS_USES(ACS_OUT(a.y, (size_t)items * sizeof *a.y));
+                const acs_op op = calls ? call(context, &a.y, uses)
+                                        : acs_host(context, write_three, &a.y, sizeof a.y, uses);
+                assert_true(op > 0);
+                assert_int_equal(acs_sync(context), items == 2 ? ACS_ERR_CHECK : ACS_OK);
+                if (items == 2) {
+                    assert_int_equal(acs_context_error(context, &error), ACS_ERR_CHECK);
+                    assert_int_equal(error.op, op);
+                    assert_non_null(strstr(error.text, calls ? "call three" : "write_three"));
+                    assert_non_null(strstr(error.text, "changed 4 bytes " OUTSIDE " in 1 pieces from 0x"));
+                }
+                assert_int_equal(acs_clear(context), ACS_OK);
+            }
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_mistakes_are_found),
+        cmocka_unit_test(what_other_ops_write_unnamed_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
