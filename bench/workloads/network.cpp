@@ -383,7 +383,7 @@ const uint32_t *network::take_decision(const decision_layer &l)
         s.words = scratch<uint32_t>(a.count + 1);
     a.x = reads(f, l.x);
     a.word = s.words;
-    f.add(out(a.word, a.count + 1));
+    f.add(out(a.word, a.count + (a.step == a.count))); /* only then the word behind them is written */
     const uint32_t groups = a.count / a.step;
     issue(kernel_net_decide, (groups + DECIDE_BLOCK - 1) / DECIDE_BLOCK, DECIDE_BLOCK, a, f, 0.5);
     asked_.push_back({a.word, a.count});
