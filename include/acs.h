@@ -95,7 +95,7 @@ extern "C" {
     X(ACS_ERR_HOST, 9, "a host function or library call reported failure")                                             \
     X(ACS_ERR_SKIPPED, 10, "skipped because an op that it depends on failed")                                          \
     X(ACS_ERR_DEVICE, 11, "the device faulted or was given up; nothing more runs")                                     \
-    X(ACS_ERR_CHECK, 12, "ACS_CHECK found a footprint that contradicts itself, its allocation or another op")          \
+    X(ACS_ERR_CHECK, 12, "ACS_CHECK found a footprint that contradicts itself, an allocation, an op or the kernel")      \
     X(ACS_ERR_INTERNAL, 13, "a defect in the library")
 
 typedef enum acs_status {
@@ -508,7 +508,8 @@ typedef struct acs_launch_params {
     const acs_site *site; /**< static storage; NULL: unknown */
     uint32_t no_wait;     /**< nonzero: a full FIFO gives ACS_ERR_FULL instead of waiting */
     acs_grid_from grid_from; /**< all zero: none */
-    const char *args_text; /**< the arguments as written, for reports of ACS_CHECK; static storage; NULL: unknown */
+    const char *args_text; /**< the arguments as written, "n, x" or "ACS_ARGS(n, x)", for reports of ACS_CHECK;
+                                static storage; NULL: unknown */
 } acs_launch_params;
 
 /**
@@ -1236,10 +1237,10 @@ acs_status acs_clear(acs_context *context);
 
 /**
  * Let ACS_CHECK=writes, reads and all watch memory that acs_malloc did not make, as they watch blocks of acs_malloc: they
- * find kernels that change or read it without naming it. Ops can reach it, and it stays until acs_check_unregister or
+ * find kernels that change or read it without naming it. Ops can write it, and it stays until acs_check_unregister or
  * acs_close. With other values of ACS_CHECK the call does nothing. Any thread; does not wait for ops.
  * @param ptr    Device memory, or memory of the process. Bytes that are in a block of acs_malloc too count as the block's.
- * @param bytes  More than 0.
+ * @param bytes  More than 0. Each call needs an acs_check_unregister of its own; ranges may overlap.
  * @retval ACS_ERR_ARGUMENT  `ptr` is NULL, or `bytes` is 0 or too large.
  * @retval ACS_ERR_MEMORY    no memory for the list. In both cases nothing has changed.
  */

@@ -31,9 +31,10 @@ void acs_checks_close(acs_context *context)
         return;
     for (uint32_t i = 0; i < all->site_count; i++)
         acs_hints_print(&all->sites[i]);
-    (void)fprintf(stderr, "acs: check: %llu of %llu ops were checked; %llu could not be: they may not wait, are "
+    if (all->ops)
+        (void)fprintf(stderr, "acs: check: %llu of %llu ops were checked; %llu could not be: they may not wait, are "
                   "captured or held, may write any memory, or come behind a failure\n",
-                  (unsigned long long)all->checked, (unsigned long long)all->launches, (unsigned long long)all->left_out);
+                  (unsigned long long)all->checked, (unsigned long long)all->ops, (unsigned long long)all->left_out);
     (void)pthread_mutex_destroy(&all->lock);
     free(all->registered);
     free(all);
@@ -74,7 +75,7 @@ acs_status acs_check_register(acs_context *context, const void *ptr, size_t byte
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    if (!ptr || !bytes || bytes > UINT64_MAX - (uintptr_t)ptr)
+    if (!ptr || !bytes || bytes >= (uint64_t)1 << 47) /* addresses of a process have 47 bits */
         return refuse_memory(ptr, bytes, __func__);
     acs_checks *all = context->checks;
     if (!all)

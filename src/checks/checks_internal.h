@@ -34,7 +34,8 @@ struct acs_checks {
     size_t registered_count, registered_room;
     acs_checked_site sites[TUNE_CHECK_SITES];
     uint32_t site_count;
-    uint64_t launches, checked, left_out; /* left_out: those of `launches` that cannot be checked */
+    uint64_t asked;   /* ops of which ACS_CHECK_EVERY has chosen some */
+    uint64_t ops, checked, left_out; /* ops queued; of them those looked at, and those that could not be */
 };
 
 typedef struct acs_launch_check {
@@ -42,7 +43,8 @@ typedef struct acs_launch_check {
     acs_context *context;
     acs_launch_params params; /* with the segments in a list: a footprint function is called once */
     acs_segment *named;    /* segments as the program names them */
-    acs_segment *segments; /* as they are checked */
+    acs_segment *segments; /* as they are checked, segment_count of them */
+    uint32_t segment_count;
     acs_spans spans;
     acs_image image;
     acs_checked_site *site; /* NULL: there are too many */

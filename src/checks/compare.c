@@ -180,6 +180,8 @@ acs_use acs_compare_use(const acs_image *image, const acs_segment *segment)
         const uint64_t first = segment->base + row * segment->pitch_bytes, end = first + segment->row_bytes;
         for (uint64_t at = first; at < end;) {
             const acs_memory_range *range = acs_image_at(image, at);
+            if (!range)
+                return (acs_use){0};
             const uint64_t until = range->end < end ? range->end : end;
             const stretch part = {range, at - range->first, until - range->first, segment->access};
             add_use(&part, &use);

@@ -32,64 +32,126 @@ void acs_findings_add(acs_checked *checked, acs_finding_kind kind, const acs_fou
 
 /* ------------------------------------------------------------------------------------------------------------ names */
 
-/* The argument that points at the byte, or nearest before it in the same range; SIZE_MAX: none. *value: where to. */
-static size_t argument_before(const acs_checked *c, uint64_t address, uint64_t *value)
+/* A pointer of the launch's arguments. */
+typedef struct arg_pointer {
+    size_t arg;    /* the argument */
+    uint32_t byte; /* where the pointer is in it, if it is a struct */
+    bool whole;    /* the argument is the pointer */
+    uint64_t value;
+} arg_pointer;
+
+/* Bytes from the address back to the pointer; from a pointer behind it more than from any before it. */
+static uint64_t distance(uint64_t address, uint64_t pointer)
+{
+    return pointer <= address ? address - pointer : pointer - address + (UINT64_MAX >> 1);
+}
+
+/* Take the pointer instead of the best one, if it points into the same range, and nearer to the address. */
+static void take_nearer(const acs_checked *c, uint64_t address, const arg_pointer *pointer, arg_pointer *best)
 {
     const acs_memory_range *range = acs_image_at(c->image, address);
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; range && i < c->params->args.count; i++) {
+    if (range && pointer->value >= range->first && pointer->value < range->end &&
+        (best->arg == SIZE_MAX || distance(address, pointer->value) < distance(address, best->value)))
+        *best = *pointer;
+}
+
+/*
+ * The pointer to the byte, or to the nearest one before it in the same range, or else behind it; its arg is SIZE_MAX: there
+ * is none.
+ */
+static arg_pointer pointer_near(const acs_checked *c, uint64_t address)
+{
+    arg_pointer best = {.arg = SIZE_MAX};
+    for (size_t i = 0; i < c->params->args.count; i++) {
         const acs_arg *arg = &c->params->args.list[i];
-        uint64_t at = 0;
-        if (arg->size != sizeof at)
-            continue;
-        memcpy(&at, arg->value, sizeof at);
-        if (at < range->first || at > address || (best != SIZE_MAX && at <= *value))
-            continue;
-        best = i;
-        *value = at;
+        for (uint32_t byte = 0; byte + 8 <= arg->size; byte += 8) {
+            arg_pointer pointer = {i, byte, arg->size == 8, 0};
+            memcpy(&pointer.value, (const char *)arg->value + byte, 8);
+            take_nearer(c, address, &pointer, &best);
+        }
     }
     return best;
 }
 
-/* The argument as the program has written it, of *bytes bytes; NULL: unknown. A comma in brackets ends none. */
-static const char *argument_text(const acs_checked *c, size_t arg, int *bytes)
+/* The place behind a string or a character that begins here; the same place if none does. */
+static const char *behind_quotes(const char *at)
 {
-    const char *text = c->params->args_text;
-    static const char macro[] = "ACS_ARGS("; /* in C the text is all of it */
-    if (text && strncmp(text, macro, sizeof macro - 1) == 0)
-        text += sizeof macro - 1;
-    const char *first = text;
-    int depth = 0;
-    for (const char *at = text; at; at++) {
-        if (*at == 0 || (depth == 0 && (*at == ',' || *at == ')'))) {
-            *bytes = (int)(at - first);
-            if (arg-- == 0)
-                return first;
-            first = at + 1 + (*at && at[1] == ' ');
-        }
-        if (*at == 0 || (depth == 0 && *at == ')'))
-            return NULL;
-        depth += *at == '(' || *at == '[' || *at == '{';
-        depth -= *at == ')' || *at == ']' || *at == '}';
-    }
-    return NULL;
+    const char quote = *at;
+    if (quote != '"' && quote != '\'')
+        return at;
+    for (at++; *at && *at != quote; at++)
+        at += *at == '\\' && at[1];
+    return at + (*at != 0);
 }
 
-/* Write the name of an address as an expression of the program's. */
+/* The place behind an argument: at a comma or bracket outside all brackets of its own, or at the end. */
+static const char *behind_argument(const char *at)
+{
+    int depth = 0;
+    while (*at && (depth || (*at != ',' && *at != ')'))) {
+        const char *behind = behind_quotes(at);
+        if (behind != at) {
+            at = behind;
+            continue;
+        }
+        depth += *at == '(' || *at == '[' || *at == '{';
+        depth -= *at == ')' || *at == ']' || *at == '}';
+        at++;
+    }
+    return at;
+}
+
+/*
+ * The argument as the program has written it, of *bytes bytes. NULL: unknown, or there seem to be more or fewer than were
+ * given: a template's arguments have commas, too.
+ */
+static const char *argument_text(const acs_checked *c, size_t arg, int *bytes)
+{
+    static const char macro[] = "ACS_ARGS("; /* in C the text is all of it */
+    const char *at = c->params->args_text, *found = NULL;
+    size_t count = 0;
+    if (at && strncmp(at, macro, sizeof macro - 1) == 0)
+        at += sizeof macro - 1;
+    for (bool more = at && *at; more; count++) {
+        at += *at == ' ';
+        const char *end = behind_argument(at);
+        if (count == arg) {
+            found = at;
+            *bytes = (int)(end - at);
+            while (*bytes > 1 && at[*bytes - 1] == ' ')
+                --*bytes;
+        }
+        more = *end == ',';
+        at = end + more;
+    }
+    return count == c->params->args.count ? found : NULL;
+}
+
+/* Write the name of an argument: as the program has written it, or else its number. */
+static void print_argument(FILE *to, const acs_checked *c, size_t arg, bool as_code)
+{
+    int bytes = 0;
+    const char *text = argument_text(c, arg, &bytes);
+    if (text)
+        (void)fprintf(to, as_code ? "%.*s" : "'%.*s'", bytes, text);
+    else
+        (void)fprintf(to, as_code ? "args[%zu]" : "argument %zu", arg);
+}
+
+/* Write the name of an address. */
 static void print_address(FILE *to, const acs_checked *c, uint64_t address)
 {
-    uint64_t value = 0;
-    int bytes = 0;
-    const size_t arg = argument_before(c, address, &value);
-    const char *text = arg == SIZE_MAX ? NULL : argument_text(c, arg, &bytes);
-    if (arg == SIZE_MAX)
+    const arg_pointer p = pointer_near(c, address);
+    if (p.arg == SIZE_MAX) {
         (void)fprintf(to, "%#llx", (unsigned long long)address);
-    else if (text)
-        (void)fprintf(to, "'%.*s'", bytes, text);
-    else
-        (void)fprintf(to, "argument %zu", arg);
-    if (arg != SIZE_MAX && address != value)
-        (void)fprintf(to, " + %llu bytes", (unsigned long long)(address - value));
+        return;
+    }
+    if (!p.whole)
+        (void)fprintf(to, "the pointer at byte %u of ", p.byte);
+    print_argument(to, c, p.arg, false);
+    if (address != p.value)
+        (void)fprintf(to, " %c %llu bytes", address > p.value ? '+' : '-',
+                      (unsigned long long)(address > p.value ? address - p.value : p.value - address));
 }
 
 static void print_origin(FILE *to, const acs_memory_range *range)
@@ -110,7 +172,7 @@ static void print_place(FILE *to, const acs_checked *c, const acs_found_bytes *b
 {
     (void)fputs("from ", to);
     print_address(to, c, b->first);
-    (void)fprintf(to, " to %llu bytes behind that, in ", (unsigned long long)(b->end - 1 - b->first));
+    (void)fprintf(to, " on, within %llu bytes, in ", (unsigned long long)(b->end - b->first));
     print_origin(to, b->range);
 }
 
@@ -137,8 +199,8 @@ static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
             print_segment(to, c, f, "changed", "inout");
             break;
         }
-        (void)fprintf(to, "changed %llu bytes outside its footprint, in %llu pieces ", (unsigned long long)f->bytes.bytes,
-                      (unsigned long long)f->bytes.pieces);
+        (void)fprintf(to, "changed %llu bytes outside its footprint, in %llu piece%s, ", (unsigned long long)f->bytes.bytes,
+                      (unsigned long long)f->bytes.pieces, f->bytes.pieces == 1 ? "" : "s");
         print_place(to, c, &f->bytes);
         break;
     case ACS_FOUND_READS_UNNAMED:
@@ -218,23 +280,24 @@ static const char *access_name(uint8_t access)
     }
 }
 
-/* Write a pointer as the program would: its argument, or bytes behind it. */
+/* Write an address as an expression of the program's: an argument, a pointer in one, or bytes behind it. */
 static void print_pointer(FILE *to, const acs_checked *c, uint64_t address)
 {
-    uint64_t value = 0;
-    int bytes = 0;
-    const size_t arg = argument_before(c, address, &value);
-    const char *text = arg == SIZE_MAX ? NULL : argument_text(c, arg, &bytes);
-    if (arg == SIZE_MAX || value != address)
-        (void)fputs("(char *)", to);
-    if (arg == SIZE_MAX)
-        (void)fprintf(to, "%#llx", (unsigned long long)address);
-    else if (text)
-        (void)fprintf(to, value == address ? "%.*s" : "(%.*s)", bytes, text);
-    else
-        (void)fprintf(to, "args[%zu]", arg);
-    if (arg != SIZE_MAX && value != address)
-        (void)fprintf(to, " + %llu", (unsigned long long)(address - value));
+    const arg_pointer p = pointer_near(c, address);
+    const bool behind = p.arg != SIZE_MAX && p.value != address;
+    if (p.arg == SIZE_MAX) {
+        (void)fprintf(to, "(char *)%#llx", (unsigned long long)address);
+        return;
+    }
+    (void)fputs(!p.whole ? "*(char **)((char *)&" : behind ? "(char *)(" : "", to);
+    print_argument(to, c, p.arg, true);
+    if (!p.whole)
+        (void)fprintf(to, " + %u)", p.byte);
+    else if (behind)
+        (void)fputc(')', to);
+    if (behind)
+        (void)fprintf(to, " %c %llu", address > p.value ? '+' : '-',
+                      (unsigned long long)(address > p.value ? address - p.value : p.value - address));
 }
 
 static void print_named(FILE *to, const acs_checked *c, const acs_segment *s)

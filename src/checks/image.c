@@ -78,14 +78,18 @@ static void take_apart(acs_image *image)
     image->count = kept;
 }
 
-/* Add what the spans name beside the ranges that there are. */
+/*
+ * Add what the spans name as written, beside the ranges that there are. The rest of such memory may be read-only, and
+ * is never scrambled.
+ */
 static void add_named(acs_image *image, const acs_spans *spans)
 {
     const size_t known = image->count;
     size_t r = 0;
     for (size_t i = 0; i < spans->count; i++) {
+        const bool written = spans->list[i].access & ACS_WRITE;
         uint64_t first = spans->list[i].first;
-        const uint64_t end = spans->list[i].end;
+        const uint64_t end = written ? spans->list[i].end : first;
         while (r < known && image->list[r].end <= first)
             r++;
         for (size_t at = r; first < end; at++) {
@@ -212,11 +216,6 @@ static bool is_address(const void *user, uint64_t value)
     return top == 0x7f || top == 0x55 || top == 0x56 || (value >> 30 != 0 && acs_image_at(user, value) != NULL);
 }
 
-static int set_of(uint8_t access)
-{
-    return access & ACS_READ ? ACS_SCRAMBLE_READ : access & ACS_WRITE ? ACS_SCRAMBLE_OUT : ACS_SCRAMBLE_UNNAMED;
-}
-
 static void scramble_range(const acs_image *image, const acs_memory_range *range, const acs_spans *spans,
                            const acs_scrambled *which)
 {
@@ -228,7 +227,7 @@ static void scramble_range(const acs_image *image, const acs_memory_range *range
          address = until) {
         const uint8_t access = acs_spans_at(spans, &at, address, &until);
         until = until < end ? until : end;
-        if (set_of(access) & which->set)
+        if (acs_scramble_set_of(access) & which->set)
             acs_scramble(&before, address - range->first, until - range->first, range->copies[ACS_COPY_GIVEN], &way);
     }
 }

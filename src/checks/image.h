@@ -1,6 +1,6 @@
 /*
  * The image of a context's memory, as the checks of one launch see it: each block of acs_malloc, memory that the program
- * has registered, and whatever else the launch names; with copies of their bytes in memory of the process. All ops of
+ * has registered, and what else the launch names as written; with copies of their bytes in memory of the process. All ops of
  * the context have ended while it is used, and no other thread queues one.
  */
 #ifndef ACS_CHECK_IMAGE_H
@@ -58,6 +58,10 @@ bool acs_image_store(acs_image *image, acs_copy from);
 #define ACS_SCRAMBLE_UNNAMED (1 << 0) /* those that the op does not name */
 #define ACS_SCRAMBLE_OUT (1 << 1)     /* those that it names as written, not as read */
 #define ACS_SCRAMBLE_READ (1 << 2)    /* those that it names as read */
+static inline int acs_scramble_set_of(uint8_t access)
+{
+    return access & ACS_READ ? ACS_SCRAMBLE_READ : access & ACS_WRITE ? ACS_SCRAMBLE_OUT : ACS_SCRAMBLE_UNNAMED;
+}
 /* What to scramble: of the bytes from address `first` up to `end` those of the set. */
 typedef struct acs_scrambled {
     int set;

@@ -113,7 +113,7 @@ static void copy_footprint(acs_launch_check *c, const acs_draft *draft, bool *us
             s->access = ACS_UPDATE;
     }
     c->found.segments = c->segments;
-    c->found.segment_count = count;
+    c->found.segment_count = c->segment_count = count;
 }
 
 /* Copy the launch's footprint. False: refused. */
@@ -126,8 +126,8 @@ static bool find_footprint(acs_launch_check *c, bool *useless)
     copy_footprint(c, &draft, useless);
     acs_draft_take_back(&draft);
     const uint32_t count = c->found.segment_count;
-    if (c->decided && c->segments && p->grid_from.word) /* trials read it too */
-        c->segments[c->found.segment_count++] =
+    if (c->decided && c->segments && p->grid_from.word) /* trials read it too, but the program does not name it */
+        c->segments[c->segment_count++] =
             ACS_IN(p->grid_from.word, p->grid_from.items ? sizeof(uint32_t) : sizeof(acs_dim3));
     if (c->segments && c->named)
         c->params.uses = (acs_uses){c->named, count, NULL, NULL, 0};
@@ -138,32 +138,13 @@ static bool find_footprint(acs_launch_check *c, bool *useless)
 static bool look_before(acs_launch_check *c)
 {
     acs_checks *all = c->context->checks;
-    if (!c->segments || !c->named || !acs_spans_make(c->segments, c->found.segment_count, &c->spans))
+    if (!c->segments || !c->named || !acs_spans_make(c->segments, c->segment_count, &c->spans))
         return false;
     pthread_mutex_lock(&all->lock);
     const bool found = acs_image_find(&c->image, c->context, all->registered, all->registered_count, &c->spans);
     pthread_mutex_unlock(&all->lock);
     c->found.image = &c->image;
     return found && acs_image_load(&c->image, ACS_COPY_BEFORE);
-}
-
-/* The kernel has ended. Look at what it did, and leave memory as it did. */
-static void look_behind(acs_launch_check *c)
-{
-    const int64_t level = c->context->options.check;
-    if (!acs_image_load(&c->image, ACS_COPY_AFTER))
-        return;
-    c->site = acs_checks_site(c->context->checks, c->found.label);
-    if (level == ACS_CHECK_WRITES)
-        acs_compare_changed(&c->image, &c->spans, false, add_unnamed, &c->found);
-    else
-        check_unnamed(c);
-    if (has_out(c))
-        check_out(c);
-    if (level == ACS_CHECK_ALL)
-        acs_hints_find(c);
-    (void)acs_image_store(&c->image, ACS_COPY_AFTER); /* fails only on a lost device */
-    c->context->checks->checked++;
 }
 
 static void report_findings(acs_launch_check *c)
@@ -174,6 +155,27 @@ static void report_findings(acs_launch_check *c)
     acs_findings_report(&c->found, c->site && (findings & ~c->site->findings));
     if (c->site)
         c->site->findings |= findings;
+}
+
+/* The kernel has ended. Look at what it did, leave memory as it did, and report. False: memory cannot be copied. */
+static bool look_behind(acs_launch_check *c)
+{
+    const int64_t level = c->context->options.check;
+    if (!acs_image_load(&c->image, ACS_COPY_AFTER))
+        return false;
+    c->site = acs_checks_site(c->context->checks, c->found.label);
+    if (level == ACS_CHECK_WRITES)
+        acs_compare_changed(&c->image, &c->spans, false, add_unnamed, &c->found);
+    else
+        check_unnamed(c);
+    if (has_out(c))
+        check_out(c);
+    if (level == ACS_CHECK_ALL && !c->found.count)
+        acs_hints_find(c);
+    (void)acs_image_store(&c->image, ACS_COPY_AFTER); /* fails only on a lost device */
+    c->context->checks->checked++;
+    report_findings(c);
+    return true;
 }
 
 static void free_check(acs_launch_check *c)
@@ -194,7 +196,7 @@ static void check_left(acs_launch_check *c)
 static bool is_chosen(acs_context *context)
 {
     const uint64_t every = (uint64_t)context->options.check_every;
-    return acs_hash64(context->checks->launches++) % every == 0;
+    return acs_hash64(context->checks->asked++) % every == 0;
 }
 
 acs_op acs_check_launch(acs_context *context, const acs_launch_params *p)
@@ -205,17 +207,14 @@ acs_op acs_check_launch(acs_context *context, const acs_launch_params *p)
         .decided = acs_decisions_decides(context, p)};
     ACS_NOT_CANCELLED;
     acs_order_lock(context);
-    if (!is_chosen(context))
-        return acs_trial_launch(&c);
-    if (!useless && !find_footprint(&c, &useless))
+    const bool chosen = is_chosen(context);
+    if (chosen && !useless && !find_footprint(&c, &useless))
         return 0;
-    const bool looks = !useless && acs_trial_wait(context) && look_before(&c);
-    context->checks->left_out += !looks;
+    const bool looks = chosen && !useless && acs_trial_wait(context) && look_before(&c);
     c.found.op = acs_trial_launch(&c);
-    if (looks && acs_trial_ended_well(context, c.found.op)) {
-        look_behind(&c);
-        report_findings(&c);
-    }
+    const bool checked = looks && acs_trial_ended_well(context, c.found.op) && look_behind(&c);
+    context->checks->ops += c.found.op != 0;
+    context->checks->left_out += chosen && c.found.op && !checked;
     return c.found.op;
 }
 
@@ -233,7 +232,10 @@ void acs_check_op_begin(acs_draft *draft)
 {
     acs_context *context = draft->context;
     bool useless = false;
-    if (!is_looked_at(draft) || !is_chosen(context))
+    if (!is_looked_at(draft))
+        return;
+    context->checks->ops++;
+    if (!is_chosen(context))
         return;
     acs_launch_check *c = calloc(1, sizeof *c);
     if (!c)
@@ -262,6 +264,8 @@ void acs_check_op_end(acs_draft *draft, acs_op op)
         acs_compare_changed(&c->image, &c->spans, false, add_unnamed, &c->found);
         c->context->checks->checked++;
         report_findings(c);
+    } else {
+        c->context->checks->left_out++;
     }
     acs_check_op_drop(draft);
 }

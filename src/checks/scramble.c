@@ -17,13 +17,15 @@ static uint64_t load(const acs_bytes *b, uint64_t at, uint64_t bytes)
     return value;
 }
 
-/* The word, with each of its bytes nearer to 0. */
-static uint32_t lessen_bytes(uint32_t word, uint32_t by)
+/* The word, with each of its bytes nearer to 0; with `bits` also bytes that are 0 and 1 change. */
+static uint32_t other_bytes(uint32_t word, uint32_t by, bool bits)
 {
-    for (uint32_t i = 0; i < 4; i++)
-        if ((word >> 8 * i & 0xff) > by)
-            word -= by << 8 * i;
-    return word;
+    uint32_t other = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        const uint32_t byte = word >> 8 * i & 0xff;
+        other |= (byte > 1 ? byte - (byte > by ? by : 1) : bits ? 1 - byte : byte) << 8 * i;
+    }
+    return other;
 }
 
 static bool is_number(uint32_t word)
@@ -32,21 +34,26 @@ static bool is_number(uint32_t word)
     return exponent >= TUNE_CHECK_EXPONENT_LEAST && exponent <= TUNE_CHECK_EXPONENT_MOST;
 }
 
-/* The word that takes the place of this one. */
-static uint32_t other_word(uint32_t word, uint64_t address, acs_scramble_level level)
+/* The word that takes the place of this one. `part`: other bytes of it are named, so it may be several small numbers. */
+static uint32_t other_word(uint32_t word, uint64_t address, acs_scramble_level level, bool part)
 {
+    const uint32_t top = word >> 24, by = 1 + (acs_hash64(address) & 1);
+    const bool bits = level == ACS_SCRAMBLE_BITS, upper = address & 4 && (word == 0 || word == UINT32_MAX);
     if (level == ACS_SCRAMBLE_ALL)
         return word ^ ((uint32_t)acs_hash64(address) | 0x01010101u);
-    const uint32_t top = word >> 24, by = 1 + (acs_hash64(address) & 1);
-    if (address & 4 && (word == 0 || word == UINT32_MAX))
+    if (upper && !bits)
         return word; /* perhaps the upper half of a small 64-bit number */
+    if (part)
+        return other_bytes(word, by, bits);
     if (word <= 1)
-        return level == ACS_SCRAMBLE_BITS ? 1 - word : word;
+        return bits ? 1 - word : word;
+    if (bits && (word & 0xfefefefe) == 0)
+        return word ^ 0x01010101u; /* truth values */
     if (is_number(word))
         return word ^ ((uint32_t)1 << 22 | by);
     if (top == 0)
         return word > by + 1 ? word - by : word - 1;
-    return top == 0xff ? word + 1 : lessen_bytes(word, by);
+    return top == 0xff ? word + 1 : other_bytes(word, by, bits);
 }
 
 /* Whether the word is half of an address. Addresses are multiples of 8 bytes. */
@@ -65,12 +72,11 @@ static void scramble_word(const acs_bytes *b, uint64_t address, uint64_t first, 
     const uint32_t word = (uint32_t)load(b, skipped ? 0 : at, 4 - skipped) << 8 * skipped;
     if (!skipped && way->level != ACS_SCRAMBLE_ALL && is_of_address(b, at, way))
         return;
-    uint32_t change = word ^ other_word(word, address, way->level), bytes = 0;
+    uint32_t bytes = 0;
     for (uint32_t i = 0; i < 4; i++)
         if (at + i >= first && at + i < end) /* at + i wraps back */
             bytes |= (uint32_t)0xff << 8 * i;
-    if (!(change & bytes) && is_number(word)) /* of a number that is named in part the rest changes, too */
-        change = 0x01010101;
+    const uint32_t change = word ^ other_word(word, address, way->level, bytes != UINT32_MAX);
     for (uint32_t i = 0; i < 4; i++)
         if (bytes >> 8 * i & 0xff)
             to[at + i] ^= (unsigned char)(change >> 8 * i);

@@ -96,6 +96,23 @@ static const acs_memory_range *range_read(acs_launch_check *c, acs_scrambled set
     return &image->list[low];
 }
 
+/* Leave out bytes at both ends that are not of the set: words are scrambled, or not, as a whole. */
+static void clip(const acs_launch_check *c, int set, acs_found_bytes *bytes)
+{
+    uint64_t first = UINT64_MAX, end = 0;
+    size_t at = 0;
+    for (uint64_t address = bytes->first, until; address < bytes->end; address = until) {
+        const uint8_t access = acs_spans_at(&c->spans, &at, address, &until);
+        until = until < bytes->end ? until : bytes->end;
+        if (!(acs_scramble_set_of(access) & set))
+            continue;
+        first = first < address ? first : address;
+        end = until;
+    }
+    if (first < end)
+        *bytes = (acs_found_bytes){bytes->range, first, end, end - first, 1};
+}
+
 void acs_trial_find_reads(acs_launch_check *c, acs_scrambled set, acs_finding_kind kind)
 {
     uint64_t from = 0;
@@ -105,7 +122,9 @@ void acs_trial_find_reads(acs_launch_check *c, acs_scrambled set, acs_finding_ki
             return;
         const uint64_t first = first_read(c, set, range, from > range->first ? from : range->first);
         const uint64_t end = last_read(c, set, range, first);
-        acs_findings_add(&c->found, kind, &(acs_found_bytes){range, first, end, end - first, 1});
+        acs_found_bytes bytes = {range, first, end, end - first, 1};
+        clip(c, set.set, &bytes);
+        acs_findings_add(&c->found, kind, &bytes);
         from = range->end;
     }
 }

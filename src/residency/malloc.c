@@ -7,6 +7,7 @@
  * program's threads; waits only where there is no room.
  */
 #include "api/failures.h"
+#include "api/program_order.h"
 #include "api/threads.h"
 #include "capture/capture.h"
 #include "debug/memory_log.h"
@@ -235,7 +236,9 @@ acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params)
     acs_op op;
     if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS) && context->hooks->free(context, ptr, site, &op))
         return op;
+    acs_order_lock(context); /* a check has copies of all blocks */
     op = context->pooled ? free_pooled(context, ptr, site) : free_apart(context, ptr, params, site);
+    acs_order_unlock(context);
     if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_LEDGER))
         context->hooks->idle(context);
     return op;

@@ -82,10 +82,10 @@ static void launch_all(acs_context *context, const arrays &a)
         const char *says;
     } updates[] = {
         {{x, y, z}, nullptr},
-        {{y, z}, READS " from 'a.x' to 11999 bytes behind that"},
-        {{x, z}, "changed 12000 bytes outside its footprint, in 1 pieces from 'a.y' to 11999 bytes behind that"},
-        {{ACS_IN(a.x, bytes - 4), y, z}, READS " from 'a.x' + 11996 bytes to 3 bytes behind that"},
-        {{ACS_IN(a.x, USED), y, z}, READS " from 'a.x' + 3000 bytes to 8999 bytes behind that"},
+        {{y, z}, READS " from 'a.x' on, within 12000 bytes"},
+        {{x, z}, "changed 12000 bytes outside its footprint, in 1 piece, from 'a.y' on, within 12000 bytes"},
+        {{ACS_IN(a.x, bytes - 4), y, z}, READS " from 'a.x' + 11996 bytes on, within 4 bytes"},
+        {{ACS_IN(a.x, USED), y, z}, READS " from 'a.x' + 3000 bytes on, within 9000 bytes"},
         {{x, y, ACS_OUT(a.z, bytes)}, "reads old bytes among 12000 of 12000 bytes of segment 2, which is out"},
         {{x, ACS_OUT(a.y, bytes + 4), z}, "did not write 4 of 12004 bytes of segment 1, which is out"},
         {{x, y, ACS_IN(a.z, bytes)}, "bytes of segment 2, which is in; the first lie 0 bytes behind"},
@@ -107,7 +107,7 @@ static void launch_all(acs_context *context, const arrays &a)
     CHECK(ACS_LAUNCH_ON(context, count_kernel, 12, 256, 0, ACS_ARGS(a.values, a.sum), ACS_USES(values, sum)) != 0);
     check_found(context, nullptr);
     CHECK(ACS_LAUNCH_ON(context, count_kernel, 12, 256, 0, ACS_ARGS(a.values, a.sum), ACS_USES(sum)) != 0);
-    check_found(context, READS " from 'a.values' to 11999 bytes behind that");
+    check_found(context, READS " from 'a.values' on, within 12000 bytes");
 }
 
 template <class T> static T *block_of(acs_context *context, size_t items)
