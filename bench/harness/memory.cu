@@ -145,7 +145,7 @@ void memory::random(double *to, size_t count, uint64_t seed, double low, double 
 memory::~memory()
 {
     while (!blocks_.empty())
-        release(blocks_.back());
+        release(blocks_.back().p);
 }
 
 void *memory::allocate(size_t bytes)
@@ -159,14 +159,14 @@ void *memory::allocate(size_t bytes)
     if (!gpu_)
         p = aligned_alloc(256, bytes);
     require(p != nullptr, "out of memory");
-    blocks_.push_back(p);
+    blocks_.push_back({p, bytes});
     return p;
 }
 
 void memory::release(void *p)
 {
     for (size_t i = blocks_.size(); i-- > 0;)
-        if (blocks_[i] == p) {
+        if (blocks_[i].p == p) {
             blocks_[i] = blocks_.back();
             blocks_.pop_back();
             break;

@@ -46,9 +46,16 @@ public:
     /** Waits for everything that was given to the GPU. */
     void wait();
 
+    struct block {
+        void *p;
+        size_t bytes;
+    };
+    /** What was allocated and not released. */
+    const std::vector<block> &blocks() const { return blocks_; }
+
 private:
     bool gpu_;
-    std::vector<void *> blocks_;
+    std::vector<block> blocks_;
 };
 
 /** Host memory that copies of the GPU reach at full speed; 256-byte aligned. Ends the program if there is none. */

@@ -10,6 +10,7 @@
 #include "contest.h"
 #include "durations.h"
 #include "oracle.h"
+#include "plant.h"
 #include "report.h"
 #include "table.h"
 #include "workload.h"
@@ -26,6 +27,8 @@ const char usage_text[] =
     "  --set NAME=VALUE         one size of every workload that has it, over the preset's\n"
     "  --lose N                 play runs in which a dependency is lost, N of each workload; a run that no check\n"
     "                           catches is a failure                                                         (0)\n"
+    "  --plant                  launch each kernel with a mistake in its footprint under ACS_CHECK=reads, and once with\n"
+    "                           none; a report about a right one is a failure\n"
     "Each workload's shape and oracle are checked in any case; with --runner it is measured.\n";
 
 struct settings {
@@ -33,7 +36,7 @@ struct settings {
     std::string size = "tiny";
     sizes set;
     uint64_t lose = 0;
-    bool list = false;
+    bool list = false, plant = false;
     contest who{{}};
 };
 
@@ -70,6 +73,8 @@ settings parse(arguments &a)
                 a.refuse("'" + s.size + "' is none of tiny, normal, paper");
         } else if (a.is("--set")) {
             parse_set(s, a);
+        } else if (a.is("--plant")) {
+            s.plant = true;
         } else if (a.is("--lose")) {
             s.lose = a.number(0, UINT64_MAX);
         } else {
@@ -151,6 +156,19 @@ bool lose_edges(program &p, uint64_t most, bool decides)
     return lost.missed.empty();
 }
 
+bool plant_all(program &p, const machine &m)
+{
+    const planted done = plant_mistakes(p, m);
+    printf("             %llu right footprints, %zu reported; %llu wrong ones, %llu found\n",
+           static_cast<unsigned long long>(done.right), done.blamed.size(), static_cast<unsigned long long>(done.wrong),
+           static_cast<unsigned long long>(done.found));
+    for (const std::string &op : done.blamed)
+        printf("             WRONGLY REPORTED: %s\n", op.c_str());
+    for (const std::string &op : done.missed)
+        printf("             not found: %s\n", op.c_str());
+    return done.blamed.empty();
+}
+
 bool measure_one(const workload &w, const settings &s, program &p, const trace &t, const dag &d, const shape &found,
                  std::vector<contestant> &runners, result_file &file)
 {
@@ -223,6 +241,8 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
     fflush(stdout);
     if (s.lose > 0)
         ok = lose_edges(*p, s.lose, false) && ok;
+    if (s.plant)
+        ok = plant_all(*p, {s.who.gpu, s.who.first_cpu}) && ok;
     if (!runners.empty())
         ok = measure_one(w, s, *p, t, d, found, runners, file) && ok;
     if (w.on_device)

@@ -50,7 +50,7 @@ static uint32_t other_word(uint32_t word, uint64_t address, acs_scramble_level l
     if (bits && (word & 0xfefefefe) == 0)
         return word ^ 0x01010101u; /* truth values */
     if (is_number(word))
-        return word ^ ((uint32_t)1 << 22 | by);
+        return word ^ ((uint32_t)1 << (bits ? 31 : 22) | by);
     if (top == 0)
         return word > by + 1 ? word - by : word - 1;
     return top == 0xff ? word + 1 : other_bytes(word, by, bits);

@@ -21,7 +21,8 @@ typedef bool (*acs_is_address)(const void *user, uint64_t value);
 /* How much. */
 typedef enum acs_scramble_level {
     ACS_SCRAMBLE_NUMBERS, /* a word that is 0 or 1 stays: of a list that becomes longer a kernel may follow the rest */
-    ACS_SCRAMBLE_BITS,    /* such words become 1 and 0, even where they may be the upper half of a 64-bit number */
+    ACS_SCRAMBLE_BITS,    /* such words become 1 and 0, even where they may be the upper half of a 64-bit number; and
+                             floating-point numbers get the other sign */
     ACS_SCRAMBLE_ALL      /* each byte becomes any other one, whatever it may be */
 } acs_scramble_level;
 
