@@ -366,6 +366,11 @@ static void reads_of_bytes_of_any_value_are_found(void **state)
             assert_int_equal(launch_copy(context, x, y, none, ACS_USES(ACS_IN(x, USED - lacks), ACS_OUT(y, USED))),
                              ACS_ERR_CHECK);
     }
+    uint16_t halves[USED / 2]; /* numbers of two bytes, of which the last is not named */
+    for (int i = 0; i < USED / 2; i++)
+        halves[i] = (uint16_t)(9 + i);
+    assert_true(acs_memcpy(context, x, halves, USED) > 0);
+    assert_int_equal(launch_copy(context, x, y, none, ACS_USES(ACS_IN(x, USED - 2), ACS_OUT(y, USED))), ACS_ERR_CHECK);
     assert_true(acs_memset(context, mask, 1, USED) > 0);
     assert_true(acs_memset(context, x, 77, USED) > 0);
     assert_int_equal(launch_copy(context, x, y, mask, ACS_USES(ACS_IN(x, USED), ACS_OUT(y, USED))), ACS_ERR_CHECK);
