@@ -78,6 +78,20 @@ static void take_apart(acs_image *image)
     image->count = kept;
 }
 
+/* Whether devices reach the byte. The driver takes an address that it does not know for one of the process. */
+static bool is_reached(acs_context *context, uint64_t address)
+{
+    const acs_error before = *acs_error_thread();
+    acs_backend *backend = context->backend;
+    if (!backend->ops->reaches)
+        return true;
+    acs_error_hush(true);
+    const bool reached = backend->ops->reaches(backend, address) == ACS_OK;
+    acs_error_hush(false);
+    *acs_error_thread() = before;
+    return reached;
+}
+
 /*
  * Add what the spans name as written, beside the ranges that there are. The rest of such memory may be read-only, and
  * is never scrambled.
@@ -95,7 +109,7 @@ static void add_named(acs_image *image, const acs_spans *spans)
         for (size_t at = r; first < end; at++) {
             const acs_memory_range *next = at < known ? &image->list[at] : NULL;
             const uint64_t until = next && next->first < end ? next->first : end;
-            if (first < until)
+            if (first < until && is_reached(image->context, first) && is_reached(image->context, until - 1))
                 add_range(image, (acs_memory_range){.first = first, .end = until, .origin = ACS_ORIGIN_NAMED});
             first = next && next->first < end ? next->end : end;
         }
