@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------------------------- reads */
+/* ------------------------------------------------------------------------------------------------------------ trials */
 
 static void add_unnamed(void *user, const acs_found_bytes *bytes)
 {
@@ -238,8 +238,10 @@ void acs_check_op_begin(acs_draft *draft)
     if (!is_chosen(context))
         return;
     acs_launch_check *c = calloc(1, sizeof *c);
-    if (!c)
+    if (!c) {
+        context->checks->left_out++;
         return;
+    }
     c->context = c->found.context = context;
     c->found.params = &c->params;
     copy_footprint(c, draft, &useless);

@@ -1,6 +1,6 @@
 /*
- * Scrambled bytes (scramble.h), word by word: what a word may be decides what takes its place. Called by image.c. Tables
- * of numbers as programs have them decided the rules: counts, indices, floating-point numbers, addresses.
+ * Scrambled bytes (scramble.h), word by word. A word may be a count, an index, a floating-point number, several small
+ * numbers, or half of an address; that decides which word takes its place. Called by image.c.
  */
 #include "checks/scramble.h"
 

@@ -96,8 +96,11 @@ static const acs_memory_range *range_read(acs_launch_check *c, acs_scrambled set
     return &image->list[low];
 }
 
-/* Leave out bytes at both ends that are not of the set: words are scrambled, or not, as a whole. */
-static void clip(const acs_launch_check *c, int set, acs_found_bytes *bytes)
+/*
+ * Leave out bytes at both ends that are not of the set: the search goes by words. False: none is left, since the kernel
+ * did not do the same each time.
+ */
+static bool clip(const acs_launch_check *c, int set, acs_found_bytes *bytes)
 {
     uint64_t first = UINT64_MAX, end = 0;
     size_t at = 0;
@@ -109,8 +112,8 @@ static void clip(const acs_launch_check *c, int set, acs_found_bytes *bytes)
         first = first < address ? first : address;
         end = until;
     }
-    if (first < end)
-        *bytes = (acs_found_bytes){bytes->range, first, end, end - first, 1};
+    *bytes = (acs_found_bytes){bytes->range, first, end, end - first, 1};
+    return first < end;
 }
 
 void acs_trial_find_reads(acs_launch_check *c, acs_scrambled set, acs_finding_kind kind)
@@ -123,8 +126,8 @@ void acs_trial_find_reads(acs_launch_check *c, acs_scrambled set, acs_finding_ki
         const uint64_t first = first_read(c, set, range, from > range->first ? from : range->first);
         const uint64_t end = last_read(c, set, range, first);
         acs_found_bytes bytes = {range, first, end, end - first, 1};
-        clip(c, set.set, &bytes);
-        acs_findings_add(&c->found, kind, &bytes);
+        if (clip(c, set.set, &bytes))
+            acs_findings_add(&c->found, kind, &bytes);
         from = range->end;
     }
 }
