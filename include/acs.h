@@ -13,6 +13,8 @@
  *                ACS_USES(ACS_IN(x, n * sizeof *x), ACS_INOUT(y, n * sizeof *y)));
  *     acs_sync(acs_default());
  *
+ * A kernel's footprint may also be declared once, for all its launches: acs_declare.
+ *
  * **Plain CUDA beside it.** A cudaMemcpy, cudaDeviceSynchronize or kernel launch of the program's own cannot see ops
  * that still wait in the FIFO. There are three remedies. Call acs_sync or acs_wait_range first. Or order a stream with
  * acs_stream_after and acs_after_stream. Or link the CMake target acs::compat, which makes CUDA's synchronising and
@@ -262,7 +264,12 @@ typedef enum acs_access {
      * touch the bytes in other ways are skipped. Those that commute with it run, unless an op between them was skipped.
      * Tokens commute too. With ACS_EXTENT_ALL it counts as ACS_UPDATE.
      */
-    ACS_COMMUTE = 7
+    ACS_COMMUTE = 7,
+    /**
+     * As ACS_UPDATE; and the op keeps the address, such as in a table of pointers that later ops read. So the block of
+     * acs_malloc in which it lies is pinned at the launch, as by acs_pin. See ACS_ESCAPES.
+     */
+    ACS_ESCAPE = 11
 } acs_access;
 
 typedef enum acs_extent {
@@ -290,7 +297,8 @@ typedef struct acs_footprint_input {
     uint64_t shared_bytes;    /**< dynamic shared memory */
     void *const *args;        /**< args[i] points to the bytes of argument i */
     size_t arg_count;         /**< number of arguments */
-    const void *user;         /**< as given in acs_uses */
+    const void *user;         /**< as given in acs_uses, or in acs_declare */
+    const uint32_t *arg_bytes; /**< arg_bytes[i]: bytes of argument i */
 } acs_footprint_input;
 
 /**
@@ -299,9 +307,13 @@ typedef struct acs_footprint_input {
  * the call that was given the footprint, nothing was queued, and no error is kept. longjmp may not leave it.
  * @param[out] out  Room for `capacity` segments.
  * @return how many segments the op has. If more than `capacity`, `out` is ignored, and the function is called again
- *         with room for that number. It must then return the same number, else ACS_ERR_ARGUMENT.
+ *         with room for that number. It must then return the same number, else ACS_ERR_ARGUMENT. ACS_FOOTPRINT_REFUSED:
+ *         the op is refused with ACS_ERR_ARGUMENT.
  */
 typedef size_t (*acs_footprint)(const acs_footprint_input *in, acs_segment *out, size_t capacity);
+
+/** Result of a footprint function that cannot tell the segments: the arguments are not those that it expects. */
+#define ACS_FOOTPRINT_REFUSED SIZE_MAX
 
 /** The footprint of one op. All zero: the op touches nothing. */
 typedef struct acs_uses {
@@ -309,8 +321,27 @@ typedef struct acs_uses {
     size_t count;                /**< number of `segments` */
     acs_footprint footprint;     /**< function whose segments are added to `segments`, or NULL */
     const void *user;            /**< handed to `footprint` */
-    uint32_t any;                /**< nonzero: the op may touch anything */
+    /**
+     * ACS_LOOK_UP, in launches alone: `footprint` is the one that acs_declare was given for the kernel. The one given
+     * here, if any, counts where there is none. Other values but 0: the op may touch anything.
+     */
+    uint32_t any;
 } acs_uses;
+
+/** For acs_uses.any: the footprint was declared for the kernel (acs_declare). ACS_USES_DECLARED is shorter. */
+#define ACS_LOOK_UP 2u
+
+/**
+ * As the number of bytes of a segment: the whole allocation in which the address lies, from its first byte to its last, also
+ * where the address is not its first. Found are, in this order, blocks of acs_malloc; memory of acs_check_register, where
+ * that is kept; and what the CUDA driver knows: memory of cudaMalloc, pinned and managed memory, but not cuMemMap's.
+ * Memory that nobody knows: the op may touch anything, and if it reads the segment alone, may read anything.
+ * acs_statistics.unknown_memory counts such ops; the log names kernel and argument once for each call site (ACS_LOG=info).
+ *
+ * NULL: the op touches nothing. An address in a freed block: ACS_ERR_ARGUMENT, with ACS_CHECK ACS_ERR_CHECK. The
+ * allocation is looked up in the call. For segments of footprints, not for acs_memcpy, acs_memset and acs_wait_range.
+ */
+#define ACS_WHOLE ((uint64_t)1 << 63)
 
 /** Build a segment; the macros below are shorter. */
 static inline acs_segment acs_make_segment(acs_extent extent, acs_access access, uint64_t base, uint64_t row_bytes,
@@ -342,6 +373,14 @@ static inline acs_segment acs_make_segment(acs_extent extent, acs_access access,
 #define ACS_INOUT(ptr, bytes) ACS_BYTES_(ACS_UPDATE, ptr, bytes)
 /** The op changes these bytes in a way for which the order of such ops does not matter: see ACS_COMMUTE. */
 #define ACS_INOUTSET(ptr, bytes) ACS_BYTES_(ACS_COMMUTE, ptr, bytes)
+/**
+ * The op reads and writes the whole allocation (ACS_WHOLE), and keeps its address in memory, where later ops find it. A
+ * block of acs_malloc is pinned by the call before the op's pointers are looked at, as by acs_pin: it stays where it is
+ * from then on. That may queue copies, and blocks as acs_pin, but waits for no op; with no_wait a lock that another thread
+ * holds gives ACS_ERR_FULL. An ACS_LAZY block is refused with ACS_ERR_UNSUPPORTED. The block stays pinned if the op is
+ * refused later. Ops that reach it through memory still name its bytes (docs/footprints.md).
+ */
+#define ACS_ESCAPES(ptr) ACS_BYTES_(ACS_ESCAPE, ptr, ACS_WHOLE)
 /**
  * The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. Row size and
  * pitch are in bytes. Rows that overlap are refused with ACS_ERR_ARGUMENT; they have no gap, so name them as one run of
@@ -508,8 +547,10 @@ typedef struct acs_launch_params {
     const acs_site *site; /**< static storage; NULL: unknown */
     uint32_t no_wait;     /**< nonzero: a full FIFO gives ACS_ERR_FULL instead of waiting */
     acs_grid_from grid_from; /**< all zero: none */
-    const char *args_text; /**< the arguments as written, "n, x" or "ACS_ARGS(n, x)", for reports of ACS_CHECK;
-                                static storage; NULL: unknown */
+    const char *args_text; /**< the arguments as written, "n, x", "ACS_ARGS(n, x)" or "ACS_LAUNCH(.., ACS_ARGS(n, x), ..)",
+                                for reports of ACS_CHECK; static storage; NULL: unknown */
+    const void *stub;      /**< the __global__ function of which kernel->function is the handle: a declaration by it counts
+                                for this launch, too. NULL: none */
 } acs_launch_params;
 
 /**
@@ -533,6 +574,43 @@ typedef struct acs_launch_params {
  *         open context.
  */
 acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
+
+/**
+ * Declare the footprint of a kernel, once for all its launches. Launches whose uses are ACS_USES_DECLARED, or that name
+ * none (ACS_LAUNCH without its last argument), then call `footprint` with their arguments. In C ACS_PARAMS and
+ * ACS_SEGMENTS help to write it; in C++ ACS_KERNEL_USES, acs::declare and acs::declare_by_type declare a kernel by its
+ * parameters.
+ *
+ * A kernel is known by its `function`; without one by its host body; without both by its name alone, in full as the
+ * compiler mangles it ("_Z5saxpyifPKfPf"). A launch looks for a declaration of its function or handle; of
+ * acs_launch_params.stub; of its host body; of the name that the CUDA driver has for the function (CUDA 12.3 and newer);
+ * and of the name in its acs_kernel. Where there is none, the launch may touch anything: acs_statistics.undeclared counts
+ * it, and the log names the kernel once for each call site (ACS_LOG=info).
+ *
+ * Declarations are the process's: for all contexts, those opened before too. No context need be open, nor a GPU be there,
+ * so that static constructors may declare. Any thread, also beside launches, and in callbacks. Takes a lock for a moment.
+ * @param kernel     Its identity alone is used, and copied. Of a handle (ACS_KERNEL_HANDLE, ACS_KERNEL_CUFUNCTION) that is
+ *                   unloaded call this first with a NULL footprint: its address may come to name another kernel.
+ * @param footprint  Replaces an earlier one. NULL: forget the kernel's declaration.
+ * @param user       Handed to `footprint` (acs_footprint_input.user). The program keeps it valid until no launch that
+ *                   began before a replacement is under way.
+ * @retval ACS_ERR_ARGUMENT  `kernel` is NULL, or has no function, host body or name.
+ * @retval ACS_ERR_MEMORY    nothing has changed.
+ */
+acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const void *user);
+
+/** A parameter that acs_params reads. */
+typedef struct acs_param {
+    void *to;     /**< receives the argument's bytes; NULL: its size is compared alone */
+    size_t bytes; /**< bytes of the parameter */
+} acs_param;
+
+/**
+ * For footprint functions: copy a launch's arguments into variables. ACS_PARAMS is shorter.
+ * @return 0; or ACS_FOOTPRINT_REFUSED, for the footprint function to return: the launch has not `count` arguments, or one
+ *         has another size. The launch's error then says so.
+ */
+size_t acs_params(const acs_footprint_input *in, const acs_param *params, size_t count);
 
 /**
  * A resident executor: a kernel that runs the blocks of other kernels as calls of device functions. ACS_EXECUTOR in
@@ -1333,6 +1411,9 @@ typedef struct acs_statistics {
     uint64_t unmatched;        /**< kernels queued by themselves: their first passes, and those that differed */
     uint64_t not_run;          /**< ops issued that did not run, since a word on the device said so (acs_if,
                                     acs_grid_from, acs_loop); decisions themselves are `kernels` */
+    uint64_t undeclared;       /**< launches that may touch anything, since their kernel has no declaration (acs_declare) */
+    uint64_t unknown_memory;   /**< ops that may touch, or read, anything, since nobody knows the memory of a segment with
+                                    ACS_WHOLE */
 } acs_statistics;
 
 /**

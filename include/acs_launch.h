@@ -7,7 +7,7 @@
  * ACS_GRID_AT or ACS_GRID_FOR, which the GPU reads.
  * ACS_ARGS copies each argument as its own C type: write ACS_VAL(float, 2.0) where the kernel wants another type.
  * Arrays become pointers. ACS_ARGS takes at most 32 arguments, acs_launch() any number. ACS_USES takes any number of
- * segments.
+ * segments. Without the last argument the footprint is that of acs_declare.
  */
 #ifndef ACS_LAUNCH_H
 #define ACS_LAUNCH_H
@@ -85,6 +85,8 @@
 #define ACS_USES_ANY ((acs_uses){NULL, 0, NULL, NULL, 1})
 /** The op touches nothing that others touch. */
 #define ACS_USES_NONE ((acs_uses){NULL, 0, NULL, NULL, 0})
+/** A launch: the footprint that was declared for the kernel (acs_declare). */
+#define ACS_USES_DECLARED ((acs_uses){NULL, 0, NULL, NULL, ACS_LOOK_UP})
 
 static inline acs_dim3 acs_dim3_same_(acs_dim3 d)
 {
@@ -133,7 +135,7 @@ static inline acs_kernel acs_kernel_function_(const void *function)
     _Generic((k), acs_kernel * : acs_kernel_copy_, const acs_kernel * : acs_kernel_copy_,                              \
              default : acs_kernel_function_)((const void *)(uintptr_t)(k))
 
-#define ACS_LAUNCH_AS_(context, attrs, k, grid_, block_, shared_, args_, uses_, text_)                                 \
+#define ACS_LAUNCH_AS_(context, attrs, k, name_, text_, grid_, block_, shared_, args_, uses_)                          \
     acs_launch((context), &(acs_launch_params){.size = sizeof(acs_launch_params),                                      \
                                                .kernel = &(acs_kernel[1]){ACS_KERNEL_OF_(k)}[0],                       \
                                                .grid = ACS_DIM3_(grid_),                                               \
@@ -142,19 +144,54 @@ static inline acs_kernel acs_kernel_function_(const void *function)
                                                .args = args_,                                                          \
                                                .uses = uses_,                                                          \
                                                .attributes = (attrs),                                                  \
-                                               .site = ACS_SITE_(#k),                                                  \
+                                               .site = ACS_SITE_(name_),                                               \
                                                .grid_from = ACS_GRID_FROM_(grid_),                                     \
                                                .args_text = text_})
+/* (grid, block, shared_bytes, args) or the same and uses; another number names a macro that there is not. */
+#define ACS_LAUNCH_4_(context, attrs, k, name, text, grid, block, shared, args)                                        \
+    ACS_LAUNCH_AS_(context, attrs, k, name, text, grid, block, shared, args, ACS_USES_DECLARED)
+#define ACS_LAUNCH_5_(context, attrs, k, name, text, grid, block, shared, args, uses)                                  \
+    ACS_LAUNCH_AS_(context, attrs, k, name, text, grid, block, shared, args, uses)
+#define ACS_LAUNCH_OF_(context, attrs, k, name, text, ...)                                                             \
+    ACS_CAT_(ACS_CAT_(ACS_LAUNCH_, ACS_COUNT_(__VA_ARGS__)), _)(context, attrs, k, name, text, __VA_ARGS__)
 #define ACS_NO_ATTRIBUTES_ ((acs_attributes){{0, 0, 0}, 0, 0, 0, 0, 0})
-/** Queue a kernel on a context, with attributes (an acs_attributes, or ACS_ON): see acs_launch. */
-#define ACS_LAUNCH_WITH(context, attrs, k, grid_, block_, shared_, args_, uses_)                                       \
-    ACS_LAUNCH_AS_(context, attrs, k, grid_, block_, shared_, args_, uses_, #args_)
-/** Queue a kernel on a context. */
-#define ACS_LAUNCH_ON(context, k, grid_, block_, shared_, args_, uses_)                                                \
-    ACS_LAUNCH_AS_(context, ACS_NO_ATTRIBUTES_, k, grid_, block_, shared_, args_, uses_, #args_)
-/** Queue a kernel on the default context. */
-#define ACS_LAUNCH(k, grid_, block_, shared_, args_, uses_)                                                            \
-    ACS_LAUNCH_AS_(NULL, ACS_NO_ATTRIBUTES_, k, grid_, block_, shared_, args_, uses_, #args_)
+/**
+ * Queue a kernel on a context, with attributes (an acs_attributes, or ACS_ON): (context, attributes, kernel, grid, block,
+ * shared_bytes, args, uses). Without `uses`: ACS_USES_DECLARED. See acs_launch.
+ */
+#define ACS_LAUNCH_WITH(context, attrs, k, ...)                                                                        \
+    ACS_LAUNCH_OF_(context, attrs, k, #k, "ACS_LAUNCH(" #__VA_ARGS__ ")", __VA_ARGS__)
+/** Queue a kernel on a context: (context, kernel, grid, block, shared_bytes, args, uses). */
+#define ACS_LAUNCH_ON(context, k, ...)                                                                                 \
+    ACS_LAUNCH_OF_(context, ACS_NO_ATTRIBUTES_, k, #k, "ACS_LAUNCH(" #__VA_ARGS__ ")", __VA_ARGS__)
+/** Queue a kernel on the default context: (kernel, grid, block, shared_bytes, args, uses). */
+#define ACS_LAUNCH(k, ...)                                                                                             \
+    ACS_LAUNCH_OF_(NULL, ACS_NO_ATTRIBUTES_, k, #k, "ACS_LAUNCH(" #__VA_ARGS__ ")", __VA_ARGS__)
+
+/*
+ * Footprint functions. ACS_PARAMS makes a variable of each (type, name) with the launch's argument of that place. If the
+ * number of arguments or the size of one differs, it returns ACS_FOOTPRINT_REFUSED, and the launch's error says so:
+ *
+ *   static size_t saxpy_uses(const acs_footprint_input *in, acs_segment *out, size_t capacity)
+ *   {
+ *       ACS_PARAMS(in, (int, n), (float, a), (const float *, x), (float *, y));
+ *       return ACS_SEGMENTS(out, capacity, ACS_IN(x, n * sizeof *x), ACS_INOUT(y, ACS_WHOLE));
+ *   }
+ */
+#define ACS_PARAM_VARIABLE_(type, name) __attribute__((unused)) type name;
+#define ACS_PARAM_ROW_(type, name) {(void *)(uintptr_t)&name, sizeof(name)},
+#include "acs_params.h"
+
+/** What a footprint function returns: stores the segments if there is room, and returns their number. */
+#define ACS_SEGMENTS(out, capacity, ...)                                                                               \
+    acs_store_segments_((out), (capacity), (const acs_segment[]){__VA_ARGS__},                                         \
+                        sizeof((const acs_segment[]){__VA_ARGS__}) / sizeof(acs_segment))
+static inline size_t acs_store_segments_(acs_segment *out, size_t capacity, const acs_segment *list, size_t count)
+{
+    for (size_t i = 0; count <= capacity && i < count; i++)
+        out[i] = list[i];
+    return count;
+}
 
 /* The functions of acs.h that end in _op, with the call site. acs.h says what each does. */
 #define acs_memcpy(context, dst, src, bytes)                                                                           \

@@ -7,7 +7,7 @@
  * a function the arguments are converted to its parameter types, and the compiler checks their number. In .cu files
  * each thread resolves the cudaKernel_t once per call site, and again when the call site launches another function.
  * grid, block: an integer, an acs_dim3, or anything with x, y, z; grid also ACS_GRID_AT or ACS_GRID_FOR, which the GPU
- * reads.
+ * reads. Without the last argument the footprint is that of the kernel's declaration (acs_declare.hpp).
  */
 #ifndef ACS_LAUNCH_HPP
 #define ACS_LAUNCH_HPP
@@ -26,6 +26,8 @@
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 #endif
+
+#include "acs_declare.hpp"
 
 namespace acs {
 namespace detail {
@@ -64,14 +66,6 @@ inline acs_uses make_uses(std::initializer_list<acs_segment> list)
     return acs_uses{list.begin(), list.size(), nullptr, nullptr, 0};
 }
 
-/* acs_arg.type of an argument of type T. A struct names the places of its pointers in T::acs_pointers. */
-template <class T, class = void> struct arg_type {
-    static constexpr uint32_t value = std::is_pointer_v<T> ? ACS_ARG_POINTER : ACS_ARG_VALUE;
-};
-template <class T> struct arg_type<T, std::void_t<decltype(T::acs_pointers)>> {
-    static constexpr uint32_t value = static_cast<uint32_t>(ACS_ARG_POINTERS) | T::acs_pointers;
-};
-
 template <class T> acs_arg make_arg(const T &value)
 {
     static_assert(std::is_trivially_copyable_v<T>, "a kernel argument must be trivially copyable");
@@ -79,8 +73,8 @@ template <class T> acs_arg make_arg(const T &value)
 }
 
 inline acs_op queue(acs_context *context, const acs_site *site, const acs_attributes &attributes,
-                    const acs_kernel *kernel, const acs_read_grid &grid, acs_dim3 block, uint64_t shared_bytes,
-                    acs_args args, const char *text, const acs_uses &uses)
+                    const acs_kernel *kernel, const void *stub, const acs_read_grid &grid, acs_dim3 block,
+                    uint64_t shared_bytes, acs_args args, const char *text, const acs_uses &uses)
 {
     acs_launch_params p{};
     p.size = sizeof p;
@@ -94,16 +88,18 @@ inline acs_op queue(acs_context *context, const acs_site *site, const acs_attrib
     p.uses = uses;
     p.attributes = attributes;
     p.site = site;
+    p.stub = stub;
     return acs_launch(context, &p);
 }
 
 template <class... V, size_t... I>
 acs_op queue_values(acs_context *context, const acs_site *site, const acs_attributes &attributes,
-                    const acs_kernel *kernel, const acs_read_grid &grid, acs_dim3 block, uint64_t shared_bytes,
-                    const std::tuple<V...> &values, const char *text, const acs_uses &uses, std::index_sequence<I...>)
+                    const acs_kernel *kernel, const void *stub, const acs_read_grid &grid, acs_dim3 block,
+                    uint64_t shared_bytes, const std::tuple<V...> &values, const char *text, const acs_uses &uses,
+                    std::index_sequence<I...>)
 {
     const acs_arg list[sizeof...(V) + 1] = {make_arg(std::get<I>(values))..., acs_arg{}};
-    return queue(context, site, attributes, kernel, grid, block, shared_bytes, acs_args{list, sizeof...(V)}, text,
+    return queue(context, site, attributes, kernel, stub, grid, block, shared_bytes, acs_args{list, sizeof...(V)}, text,
                  uses);
 }
 
@@ -151,31 +147,31 @@ struct site_cache {
 template <class... P, class... A, class G, class B>
 acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, const acs_attributes &attributes,
               void (*kernel)(P...), const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
-              const acs_uses &uses)
+              const acs_uses &uses = uses_of_type<P...>())
 {
     static_assert(sizeof...(P) == sizeof...(A), "ACS_ARGS: wrong number of arguments for this kernel");
     const std::tuple<std::remove_cv_t<P>...> values(std::move(args.refs));
     const void *function = reinterpret_cast<const void *>(kernel);
     if (cache.function != function || !function)
         cache = site_cache{function, kernel_of(function)};
-    return queue_values(context, site, attributes, &cache.kernel, read_grid(grid), dim(block), shared_bytes, values,
-                        args.text, uses, std::index_sequence_for<P...>{});
+    return queue_values(context, site, attributes, &cache.kernel, function, read_grid(grid), dim(block), shared_bytes,
+                        values, args.text, uses, std::index_sequence_for<P...>{});
 }
 
 template <class... A, class G, class B>
 acs_op launch(acs_context *context, const acs_site *site, site_cache &, const acs_attributes &attributes,
               const acs_kernel *kernel, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
-              const acs_uses &uses)
+              const acs_uses &uses = uses_of_type<>())
 {
     const std::tuple<std::decay_t<A>...> values(std::move(args.refs));
-    return queue_values(context, site, attributes, kernel, read_grid(grid), dim(block), shared_bytes, values,
+    return queue_values(context, site, attributes, kernel, nullptr, read_grid(grid), dim(block), shared_bytes, values,
                         args.text, uses, std::index_sequence_for<A...>{});
 }
 
 template <class... A, class G, class B>
 acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, const acs_attributes &attributes,
               const acs_kernel &kernel, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
-              const acs_uses &uses)
+              const acs_uses &uses = uses_of_type<>())
 {
     return launch(context, site, cache, attributes, &kernel, grid, block, shared_bytes, std::move(args), uses);
 }
@@ -217,11 +213,14 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 #define ACS_USES_ANY (acs_uses{nullptr, 0, nullptr, nullptr, 1})
 /** The op touches nothing that others touch. */
 #define ACS_USES_NONE (acs_uses{nullptr, 0, nullptr, nullptr, 0})
+/** A launch: the footprint that was declared for the kernel (acs_declare). */
+#define ACS_USES_DECLARED (acs_uses{nullptr, 0, nullptr, nullptr, ACS_LOOK_UP})
 
 /* `spelling` is the text of the arguments before macros in them are expanded: it has the name that the program wrote. */
 #define ACS_LAUNCH_TEXT_(spelling, context, attributes, ...)                                                              \
     (::acs::detail::launch((context), ACS_KERNEL_SITE_(spelling), ACS_SITE_CACHE_(), (attributes), __VA_ARGS__))
-/** Queue a kernel on a context, with attributes: (context, attributes, kernel, grid, block, shared_bytes, args, uses). */
+/** Queue a kernel on a context, with attributes: (context, attributes, kernel, grid, block, shared_bytes, args, uses).
+ *  `uses` may be left out, here and below: then it is ACS_USES_DECLARED, or what the types of the parameters say. */
 #define ACS_LAUNCH_WITH(context, attributes, ...)                                                                      \
     ACS_LAUNCH_TEXT_(#__VA_ARGS__, context, attributes, __VA_ARGS__)
 /** Queue a kernel on a context: (context, kernel, grid, block, shared_bytes, args, uses). */

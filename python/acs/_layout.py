@@ -72,13 +72,13 @@ SIZES: dict[str, int] = {
     "acs_attributes": 20,
     "acs_uses": 40,
     "acs_segment": 40,
-    "acs_launch_params": 168,
+    "acs_launch_params": 176,
     "acs_op_params": 16,
     "acs_group_params": 16,
     "acs_group_report": 96,
 }
 
-STATISTICS_BYTES = 480
+STATISTICS_BYTES = 496
 STATISTICS: tuple[tuple[str, int, int], ...] = (
     ("queued", 8, 1),
     ("retired", 16, 1),
@@ -134,4 +134,6 @@ STATISTICS: tuple[tuple[str, int, int], ...] = (
     ("replayed", 456, 1),
     ("unmatched", 464, 1),
     ("not_run", 472, 1),
+    ("undeclared", 480, 1),
+    ("unknown_memory", 488, 1),
 )

@@ -60,7 +60,7 @@ class LaunchParams(Structure):
     _fields_ = [("size", c_size_t), ("kernel", POINTER(KernelStruct)), ("grid", Dim3), ("block", Dim3),
                 ("shared_bytes", c_uint64), ("args", POINTER(Arg)), ("arg_count", c_size_t), ("uses", Uses),
                 ("attributes", Attributes), ("site", POINTER(Site)), ("no_wait", c_uint32),
-                ("grid_from", GridFrom), ("args_text", c_char_p)]
+                ("grid_from", GridFrom), ("args_text", c_char_p), ("stub", c_void_p)]
 
 
 class OpParams(Structure):

@@ -29,6 +29,12 @@ static acs_status refuse_freed(const acs_draft *draft, const acs_segment *s, uin
                     block->site && block->site->file ? block->site->file : "?", block->site ? block->site->line : 0);
 }
 
+acs_status acs_draft_refuse_freed(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block)
+{
+    const bool check = draft->context->options.check >= ACS_CHECK_OVERLAP;
+    return refuse_freed(draft, s, i, block->bytes ? block : NULL, check ? ACS_ERR_CHECK : ACS_ERR_ARGUMENT);
+}
+
 /* Refuse a segment that begins in no block and reaches into memory of acs_malloc, which begins at `base`. */
 static acs_status refuse_before(const acs_draft *draft, const acs_segment *s, uint32_t i, uint64_t base, acs_status status)
 {

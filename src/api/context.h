@@ -97,6 +97,7 @@ struct acs_context {
     _Atomic(uint64_t) next_look_ns; /* watchdog: time of the next look for overdue ops */
 
     _Atomic(uint64_t) caller_waits; /* times that a caller found the FIFO full */
+    _Atomic(uint64_t) undeclared, unknown_memory; /* counters for acs_stats, of ops that may touch anything (expand.c) */
 
     struct acs_captures *captures;
     acs_checks *checks;          /* what was found about footprints; NULL without ACS_CHECK=writes, reads or all */

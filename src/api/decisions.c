@@ -427,7 +427,7 @@ static acs_op recur_decided(acs_context *context, const acs_launch_params *p, co
 {
     acs_segment segments[TUNE_FOOTPRINT_SEGMENTS];
     acs_launch_params decided = *p;
-    if (p->uses.footprint || p->uses.count >= TUNE_FOOTPRINT_SEGMENTS || (p->uses.count && !p->uses.segments))
+    if (p->uses.count >= TUNE_FOOTPRINT_SEGMENTS || (p->uses.count && !p->uses.segments))
         return 0;
     if (p->uses.count)
         memcpy(segments, p->uses.segments, p->uses.count * sizeof *segments);

@@ -44,11 +44,10 @@ typedef struct acs_draft {
  */
 acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind);
 /*
- * Copy the footprint into the record, or compute it where `uses` has a function. Makes room for `args` arguments of
- * `arg_bytes` bytes, too. On failure the caller drops the draft.
+ * Copy a footprint, which is plain (expand.h), into the record. Makes room for `args` arguments of `arg_bytes` bytes, too.
+ * On failure the caller drops the draft.
  */
-acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
-                          uint32_t arg_bytes);
+acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, uint32_t args, uint32_t arg_bytes);
 /*
  * Make these the segments of an op that obeys the cell: it reads the cell, and what it names as out may keep its old
  * bytes. There is room for one more. @return their number then.
@@ -56,6 +55,11 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_foot
 uint32_t acs_decided_segments(acs_segment *segments, uint32_t count, const acs_cell *cell);
 /* Check the record's segments: their shape, and the memory that they name. Defined in check_segments.c. */
 acs_status acs_draft_check_segments(const acs_draft *draft);
+/*
+ * Refuse segment i, which names freed memory. `block`: what was there; with 0 bytes it is not remembered. Defined in
+ * check_segments.c.
+ */
+acs_status acs_draft_refuse_freed(const acs_draft *draft, const acs_segment *segment, uint32_t i, const acs_block *block);
 
 /* The op's label in errors: call site and name. */
 static inline acs_label acs_draft_label(const acs_draft *draft)
@@ -89,6 +93,11 @@ acs_op acs_draft_drop(acs_draft *draft);
 /* Give the record back, without an error. */
 void acs_draft_take_back(acs_draft *draft);
 
+/*
+ * Check what a launch says of its size and its arguments. *arg_bytes: bytes of all arguments, each aligned as CUDA aligns
+ * it. On failure the caller drops the draft.
+ */
+acs_status acs_launch_measure(const acs_draft *draft, const acs_launch_params *params, uint32_t *arg_bytes);
 /* acs_launch for an entered context, without looking at what it does (ACS_MODE_CHECK). */
 acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);
 /* First half of a launch: begin the draft and copy the call into its record. False: refused, and dropped. */

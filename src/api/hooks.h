@@ -44,6 +44,13 @@ typedef struct acs_op_hooks {
     /* The record is filled in: point it at the present contents of its blocks. */
     acs_status (*bind)(struct acs_draft *draft);
     /*
+     * An op keeps the address: the block in which it lies stays where it is from now on, as by acs_pin. ACS_ERR_FULL:
+     * `no_wait`, and another thread holds the lock, or the FIFO is full.
+     */
+    acs_status (*pin)(acs_context *context, uint64_t address, bool no_wait);
+    /* Memory of acs_check_register in which the address lies. False: there is none. */
+    bool (*registered)(acs_context *context, uint64_t address, uint64_t *first, uint64_t *bytes);
+    /*
      * Before the record enters the FIFO. True: it went elsewhere, and *op is the result of the call, 0 with an error.
      */
     bool (*submit)(struct acs_draft *draft, acs_op *op);

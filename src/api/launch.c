@@ -5,6 +5,7 @@
  */
 #include "api/draft.h"
 
+#include "api/expand.h"
 #include "api/failures.h"
 #include "api/threads.h"
 #include "api/wait.h"
@@ -188,54 +189,6 @@ acs_op acs_draft_queue(acs_draft *draft)
 
 /* ------------------------------------------------------------------------------------------------------- footprints */
 
-/* A running call of a footprint function. An exception or pthread_exit may leave it, so it needs a cleanup. */
-typedef struct footprint_call {
-    acs_draft *draft;
-    bool returned;
-} footprint_call;
-
-static void footprint_left(footprint_call *call)
-{
-    acs_inside_set(false);
-    if (!call->returned)
-        acs_draft_take_back(call->draft);
-}
-
-static size_t run_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, acs_segment *out,
-                            size_t room)
-{
-    __attribute__((cleanup(footprint_left))) footprint_call call = {draft, false};
-    acs_inside_set(true);
-    size_t count = uses->footprint(input, out, room);
-    call.returned = true;
-    return count;
-}
-
-/* Run a footprint function with room for TUNE_FOOTPRINT_SEGMENTS segments, and once more if it has more. */
-static acs_status compute_footprint(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input,
-                                    uint32_t args, uint32_t arg_bytes)
-{
-    acs_segment guess[TUNE_FOOTPRINT_SEGMENTS];
-    acs_record *record = draft->record;
-    size_t wanted = run_footprint(draft, uses, input, guess, TUNE_FOOTPRINT_SEGMENTS);
-    if (wanted > UINT32_MAX / sizeof(acs_segment) - uses->count)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function returned %zu segments", acs_draft_name(draft),
-                        wanted);
-    uint32_t given = (uint32_t)uses->count;
-    const uint32_t room = (given + (uint32_t)wanted + (draft->cell != NULL)) * draft->places;
-    ACS_TRY(acs_record_reserve(draft->records, record, args, arg_bytes, room));
-    if (wanted <= TUNE_FOOTPRINT_SEGMENTS) {
-        memcpy(record->segments + given, guess, wanted * sizeof *guess);
-    } else {
-        size_t again = run_footprint(draft, uses, input, record->segments + given, wanted);
-        if (again != wanted)
-            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': the footprint function is not pure: %zu segments, then %zu",
-                            acs_draft_name(draft), wanted, again);
-    }
-    record->segment_count = given + (uint32_t)wanted;
-    return ACS_OK;
-}
-
 uint32_t acs_decided_segments(acs_segment *segments, uint32_t count, const acs_cell *cell)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -245,20 +198,15 @@ uint32_t acs_decided_segments(acs_segment *segments, uint32_t count, const acs_c
     return count + 1;
 }
 
-acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, const acs_footprint_input *input, uint32_t args,
-                          uint32_t arg_bytes)
+acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, uint32_t args, uint32_t arg_bytes)
 {
     acs_record *record = draft->record;
-    if (ACS_UNLIKELY(uses->count > UINT32_MAX / (2 * sizeof(acs_segment)) || (uses->count && !uses->segments)))
+    if (ACS_UNLIKELY(uses->count > ACS_SEGMENTS_MOST || (uses->count && !uses->segments)))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu segments at %p", acs_draft_name(draft), uses->count,
                         (const void *)uses->segments);
-    if (uses->footprint) {
-        ACS_TRY(compute_footprint(draft, uses, input, args, arg_bytes));
-    } else {
-        const uint32_t room = ((uint32_t)uses->count + (draft->cell != NULL)) * draft->places;
-        ACS_TRY(acs_record_reserve(draft->records, record, args, arg_bytes, room));
-        record->segment_count = (uint32_t)uses->count;
-    }
+    const uint32_t room = ((uint32_t)uses->count + (draft->cell != NULL)) * draft->places;
+    ACS_TRY(acs_record_reserve(draft->records, record, args, arg_bytes, room));
+    record->segment_count = (uint32_t)uses->count;
     if (uses->count)
         memcpy(record->segments, uses->segments, uses->count * sizeof *uses->segments);
     record->any = uses->any != 0;
@@ -329,35 +277,6 @@ static void copy_args(acs_record *record, const acs_args *args, uint32_t bytes)
     record->arg_bytes_used = bytes;
 }
 
-static acs_footprint_input footprint_input(const acs_draft *draft, const acs_launch_params *p, void **args)
-{
-    const acs_label label = acs_draft_label(draft);
-    for (size_t i = 0; i < p->args.count; i++)
-        args[i] = (void *)(uintptr_t)p->args.list[i].value;
-    return (acs_footprint_input){
-        .name = label.name ? acs_label_name(label) : NULL,
-        .grid = {p->grid.x, p->grid.y, p->grid.z},
-        .block = {p->block.x, p->block.y, p->block.z},
-        .shared_bytes = p->shared_bytes,
-        .args = args,
-        .arg_count = p->args.count,
-        .user = p->uses.user,
-    };
-}
-
-static acs_status launch_uses(acs_draft *draft, const acs_launch_params *p, uint32_t arg_bytes)
-{
-    uint32_t count = (uint32_t)p->args.count;
-    if (ACS_LIKELY(!p->uses.footprint))
-        return acs_draft_uses(draft, &p->uses, NULL, count, arg_bytes);
-    void *args[ACS_ARG_BYTES_MAX / 8]; /* 32 KiB of stack; a call with more arguments is refused */
-    if (count > sizeof args / sizeof *args)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %u arguments are too many for a footprint function",
-                        acs_draft_name(draft), count);
-    acs_footprint_input input = footprint_input(draft, p, args);
-    return acs_draft_uses(draft, &p->uses, &input, count, arg_bytes);
-}
-
 static bool has_zero(acs_dim3 d)
 {
     return !d.x || !d.y || !d.z;
@@ -386,18 +305,23 @@ static acs_status check_device(const acs_draft *draft, const acs_launch_params *
     return ACS_OK;
 }
 
-static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
+acs_status acs_launch_measure(const acs_draft *draft, const acs_launch_params *p, uint32_t *arg_bytes)
 {
-    uint32_t bytes = 0;
-    acs_record *record = draft->record;
     if (ACS_UNLIKELY(has_zero(p->grid) || has_zero(p->block)))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': grid %u x %u x %u of blocks %u x %u x %u: a dimension is zero",
                         acs_draft_name(draft), p->grid.x, p->grid.y, p->grid.z, p->block.x, p->block.y, p->block.z);
     ACS_TRY(check_device(draft, p));
     if (p->args.count && !p->args.list)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': %zu arguments at NULL", acs_draft_name(draft), p->args.count);
-    ACS_TRY(measure_args(draft, &p->args, &bytes));
-    ACS_TRY(launch_uses(draft, p, bytes));
+    return measure_args(draft, &p->args, arg_bytes);
+}
+
+static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
+{
+    uint32_t bytes = 0;
+    acs_record *record = draft->record;
+    ACS_TRY(acs_launch_measure(draft, p, &bytes));
+    ACS_TRY(acs_draft_uses(draft, &p->uses, (uint32_t)p->args.count, bytes));
     copy_args(record, &p->args, bytes);
     record->u.launch.kernel = *p->kernel;
     if (!draft->name)

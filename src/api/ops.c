@@ -5,6 +5,7 @@
 #include "api/draft.h"
 
 #include "api/decisions.h"
+#include "api/expand.h"
 #include "api/threads.h"
 
 #include <string.h>
@@ -47,20 +48,27 @@ static acs_op refuse_launch(acs_context *context, const acs_launch_params *p)
     return 0;
 }
 
+/* Queue a launch whose footprint is a plain list. */
+static acs_op launch_plain(acs_context *context, const acs_launch_params *p)
+{
+    const uint64_t modes = acs_context_modes(context);
+    const bool decided = p->grid_from.word || (modes & ACS_MODE_DECISIONS && acs_decisions_in_branch(context));
+    if (ACS_UNLIKELY(decided && !(modes & ACS_MODE_CHECK)))
+        return acs_decisions_launch(context, p);
+    return ACS_UNLIKELY(modes & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) ? context->hooks->launch(context, p)
+                                                                     : acs_launch_unchecked(context, p);
+}
+
 acs_op acs_launch(acs_context *context, const acs_launch_params *p)
 {
     acs_context *entered = acs_context_enter(context, __func__);
     if (ACS_UNLIKELY(!entered))
         return refuse_launch(context, p);
     context = entered;
-    const uint64_t modes = acs_context_modes(context);
     if (ACS_UNLIKELY(!p || p->size != sizeof *p))
         return acs_launch_unchecked(context, p);
-    const bool decided = p->grid_from.word || (modes & ACS_MODE_DECISIONS && acs_decisions_in_branch(context));
-    if (ACS_UNLIKELY(decided && !(modes & ACS_MODE_CHECK)))
-        return acs_decisions_launch(context, p);
-    return ACS_UNLIKELY(modes & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) ? context->hooks->launch(context, p)
-                                                                     : acs_launch_unchecked(context, p);
+    return ACS_LIKELY(acs_uses_are_plain(&p->uses)) ? launch_plain(context, p)
+                                                    : acs_launch_expanded(context, p, launch_plain);
 }
 
 /* ------------------------------------------------------------------------------------------------- copies and fills */
@@ -91,7 +99,7 @@ acs_op acs_memcpy_op(acs_context *context, void *dst, const void *src, size_t by
     draft.record->u.copy.src = src;
     draft.record->u.copy.bytes = bytes;
     draft.record->u.copy.rows = 1;
-    return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
+    return finish_copy(&draft, acs_draft_uses(&draft, &uses, 0, 0));
 }
 
 acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, const acs_op_params *params)
@@ -109,7 +117,7 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
     draft.record->u.copy.bytes = bytes;
     draft.record->u.copy.rows = 1;
     draft.record->u.copy.value = value;
-    return finish_copy(&draft, acs_draft_uses(&draft, &uses, NULL, 0, 0));
+    return finish_copy(&draft, acs_draft_uses(&draft, &uses, 0, 0));
 }
 
 /*
@@ -125,8 +133,7 @@ static acs_status fill_closure(acs_draft *draft, const acs_uses *uses, const voi
     if (bytes > ACS_ARG_BYTES_MAX || (bytes && !closure))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "a closure of %zu bytes at %p; at most %d bytes are copied", bytes, closure,
                         ACS_ARG_BYTES_MAX);
-    acs_footprint_input input = {.name = draft->site->name, .user = uses->user};
-    ACS_TRY(acs_draft_uses(draft, uses, &input, room->args, room->bytes > bytes ? room->bytes : (uint32_t)bytes));
+    ACS_TRY(acs_draft_expand(draft, uses, room->args, room->bytes > bytes ? room->bytes : (uint32_t)bytes));
     if (bytes)
         memcpy(draft->record->arg_bytes, closure, bytes);
     draft->record->arg_bytes_used = (uint32_t)bytes;
@@ -264,5 +271,5 @@ acs_op acs_on_retire(acs_context *context, acs_op op, acs_retire_fn function, vo
     draft.record->u.callback.user = user;
     draft.record->u.callback.target = op;
     acs_uses none = uses_of(NULL, 0);
-    return finish(&draft, acs_draft_uses(&draft, &none, NULL, 0, 0));
+    return finish(&draft, acs_draft_uses(&draft, &none, 0, 0));
 }

@@ -128,7 +128,9 @@ void acs_stats_read(acs_context *context, acs_statistics *s)
         .waits_complete = slots->waits_complete,
         .marks = slots->marks,
         .submissions = c->submissions,
-        .caller_waits = atomic_load_explicit(&context->caller_waits, memory_order_relaxed), /* a counter */
+        .caller_waits = atomic_load_explicit(&context->caller_waits, memory_order_relaxed), /* a counter, as the next two */
+        .undeclared = atomic_load_explicit(&context->undeclared, memory_order_relaxed),
+        .unknown_memory = atomic_load_explicit(&context->unknown_memory, memory_order_relaxed),
         .barriers = window->barriers,
         .window_high = window->window_high,
         .running_high = c->running_high,

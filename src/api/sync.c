@@ -85,11 +85,13 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
     acs_draft draft = {.context = acs_context_enter(context, __func__), .site = &site};
     if (!draft.context)
         return acs_error_thread()->status;
+    if (ACS_UNLIKELY(bytes == ACS_WHOLE))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_wait_range: ACS_WHOLE is for footprints: give the number of bytes");
     if (!acs_draft_begin(&draft, ACS_KIND_OBSERVE))
         return acs_error_thread()->status;
     const acs_segment segment = ACS_BYTES_(access == ACS_COMMUTE ? ACS_UPDATE : access, ptr, bytes);
     acs_uses uses = {&segment, 1, NULL, NULL, 0};
-    acs_status status = acs_draft_uses(&draft, &uses, NULL, 0, 0);
+    acs_status status = acs_draft_uses(&draft, &uses, 0, 0);
     if (status != ACS_OK) {
         (void)acs_draft_drop(&draft);
         return status;

@@ -4,6 +4,8 @@
  */
 #include "capture/graph.h"
 
+#include "api/expand.h"
+
 #include <stdlib.h>
 
 acs_status acs_graph_no_memory(void)
@@ -243,10 +245,9 @@ static acs_status add_uses(acs_graph *graph, acs_graph_piece *op, const acs_uses
     acs_draft draft = {.context = acs_context_enter_op(graph->context, function, site), .site = site};
     if (!draft.context || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
         return acs_error_thread()->status;
-    const acs_footprint_input input = {.name = site ? site->name : NULL, .user = uses->user};
     draft.record->u.stream.stream = NULL;
     draft.record->u.stream.event = NULL;
-    acs_status status = acs_draft_uses(&draft, uses, &input, 0, 0);
+    acs_status status = acs_draft_expand(&draft, uses, 0, 0);
     if (status == ACS_OK)
         status = add_segments(graph, op, draft.record);
     if (status == ACS_OK)

@@ -4,7 +4,7 @@
  * has no streams.
  */
 #include "capture/capture.h"
-#include "api/draft.h"
+#include "api/expand.h"
 
 static bool begin_stream_op(acs_draft *draft, acs_context *context, const acs_site *site, const char *function)
 {
@@ -19,12 +19,11 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses)
     if (!begin_stream_op(&draft, context, &site, __func__) || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
         return 0;
     acs_backend *backend = draft.context->backend;
-    acs_footprint_input input = {.name = site.name, .user = uses.user};
     void *event = NULL;
     acs_op op = 0;
     draft.record->u.stream.stream = stream;
     draft.record->u.stream.event = NULL;
-    acs_status status = acs_draft_uses(&draft, &uses, &input, 0, 0);
+    acs_status status = acs_draft_expand(&draft, &uses, 0, 0);
     if (status == ACS_OK)
         status = acs_capture_begin(&draft, stream, &op);
     if (status != ACS_NOT_READY)
@@ -50,10 +49,9 @@ acs_status acs_stream_after(acs_context *context, void *stream, acs_uses uses)
     draft.gives = true;
     if (!acs_draft_begin(&draft, kind))
         return acs_error_thread()->status;
-    acs_footprint_input input = {.name = site.name, .user = uses.user};
     draft.record->u.stream.stream = stream;
     draft.record->u.stream.event = NULL;
-    acs_status status = acs_draft_uses(&draft, &uses, &input, 0, 0);
+    acs_status status = acs_draft_expand(&draft, &uses, 0, 0);
     if (status == ACS_OK)
         status = acs_capture_end(&draft, stream);
     if (status == ACS_OK)

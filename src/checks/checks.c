@@ -113,3 +113,21 @@ acs_status acs_check_unregister(acs_context *context, const void *ptr)
     pthread_mutex_unlock(&all->lock);
     return found ? ACS_OK : ACS_FAIL(ACS_ERR_ARGUMENT, 0, "no registered memory begins at %p", ptr);
 }
+
+bool acs_checks_registered(acs_context *context, uint64_t address, uint64_t *first, uint64_t *bytes)
+{
+    acs_checks *all = context->checks;
+    if (!all)
+        return false;
+    *bytes = 0;
+    pthread_mutex_lock(&all->lock);
+    for (size_t i = 0; i < all->registered_count; i++) {
+        const acs_registered *r = &all->registered[i];
+        if (address < r->first || address >= r->end || r->end - r->first <= *bytes)
+            continue;
+        *first = r->first;
+        *bytes = r->end - r->first;
+    }
+    pthread_mutex_unlock(&all->lock);
+    return *bytes != 0;
+}

@@ -107,9 +107,11 @@ static const char *behind_argument(const char *at)
  */
 static const char *argument_text(const acs_checked *c, size_t arg, int *bytes)
 {
-    static const char macro[] = "ACS_ARGS("; /* in C the text is all of it */
+    static const char macro[] = "ACS_ARGS(", launch[] = "ACS_LAUNCH("; /* in C the text is all of one of them */
     const char *at = c->params->args_text, *found = NULL;
     size_t count = 0;
+    if (at && strncmp(at, launch, sizeof launch - 1) == 0)
+        at = strstr(at, macro);
     if (at && strncmp(at, macro, sizeof macro - 1) == 0)
         at += sizeof macro - 1;
     for (bool more = at && *at; more; count++) {

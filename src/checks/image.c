@@ -188,7 +188,7 @@ static acs_op queue_copy(acs_context *context, void *to, const void *from, uint6
     draft.record->u.copy.src = from;
     draft.record->u.copy.bytes = bytes;
     draft.record->u.copy.rows = 1;
-    const bool fits = acs_draft_uses(&draft, &uses, NULL, 0, 0) == ACS_OK && acs_draft_bind(&draft) == ACS_OK;
+    const bool fits = acs_draft_uses(&draft, &uses, 0, 0) == ACS_OK && acs_draft_bind(&draft) == ACS_OK;
     return fits ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
 }
 

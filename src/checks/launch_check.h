@@ -29,5 +29,7 @@ acs_op acs_check_launch(acs_context *context, const acs_launch_params *params);
 void acs_check_op_begin(struct acs_draft *draft);
 void acs_check_op_end(struct acs_draft *draft, acs_op op);
 void acs_check_op_drop(struct acs_draft *draft);
+/* The largest range of acs_check_register in which the address lies. False: there is none. */
+bool acs_checks_registered(acs_context *context, uint64_t address, uint64_t *first, uint64_t *bytes);
 
 #endif

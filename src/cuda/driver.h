@@ -103,7 +103,9 @@ typedef struct acs_cuda acs_cuda;
     X(cuDeviceCanAccessPeer, 4000, 12000)                                                                              \
     X(cuCtxEnablePeerAccess, 4000, 12000)                                                                              \
     X(cuDeviceGetUuid, 11040, 12000)                                                                                   \
-    X(cuDeviceGetName, 2000, 12000)
+    X(cuDeviceGetName, 2000, 12000)                                                                                    \
+    X(cuKernelGetName, 12030, 12030)                                                                                   \
+    X(cuFuncGetName, 12030, 12030)
 /* Newer signatures of needed functions, under names of their own: field, name, version, CUDA version to ask for. */
 #define ACS_CUDA_DRIVER_NEWER(X)                                                                                       \
     X(node_dependencies, cuGraphNodeGetDependencies, 12030, 12030)

@@ -139,6 +139,7 @@ static inline acs_cuda *acs_cuda_of_slot(const acs_cuda *self, uint32_t slot)
 acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr);
 acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr);
 acs_status acs_cuda_reaches(acs_backend *backend, uint64_t address);
+bool acs_cuda_memory_range(acs_backend *backend, uint64_t address, uint64_t *first, uint64_t *bytes, const char **reason);
 acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
 acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
 

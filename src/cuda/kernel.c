@@ -262,6 +262,37 @@ static acs_status resolve(acs_cuda *self, const acs_record *op, acs_cuda_kernel 
     return status;
 }
 
+/* Ask the driver for a name. Asking about a __global__ function may load it. */
+static CUresult ask_name(acs_cuda *self, const acs_kernel *kernel, const char **name)
+{
+    CUfunction function = NULL;
+    if (kernel->kind == ACS_KERNEL_HANDLE)
+        return self->cu.cuKernelGetName ? self->cu.cuKernelGetName(name, (CUkernel)kernel->function)
+                                        : CUDA_ERROR_NOT_SUPPORTED;
+    if (!self->cu.cuFuncGetName)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (kernel->kind == ACS_KERNEL_CUFUNCTION)
+        return self->cu.cuFuncGetName(name, (CUfunction)kernel->function);
+    if (cudaGetFuncBySymbol(&function, kernel->function) != cudaSuccess) {
+        (void)cudaGetLastError(); /* our own error; the launch reports it */
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    return self->cu.cuFuncGetName(name, function);
+}
+
+const char *acs_cuda_kernel_name(acs_backend *backend, const acs_kernel *kernel)
+{
+    ACS_NOT_CANCELLED;
+    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda_scope scope;
+    const char *name = NULL;
+    if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
+        return NULL;
+    const CUresult result = ask_name(self, kernel, &name);
+    acs_cuda_scope_leave(self, &scope);
+    return result == CUDA_SUCCESS ? name : NULL;
+}
+
 /* --------------------------------------------------------------------------------------------------------- checks */
 
 /* Zero is refused too: it would launch nothing, and is an error in CUDA as well. */

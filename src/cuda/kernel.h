@@ -79,4 +79,7 @@ CUresult acs_cuda_decide_before(acs_cuda *self, const acs_record *op, CUgraph gr
 /* A decision, or a decided op, has become this node: remember the decision, or let the op's decision switch the node. */
 CUresult acs_cuda_decide_node(acs_cuda *self, const acs_record *op, CUgraph graph, CUgraphNode node);
 
+/* The name that the driver has for a kernel, mangled; NULL: it tells none. Valid while the kernel is loaded. */
+const char *acs_cuda_kernel_name(acs_backend *backend, const acs_kernel *kernel);
+
 #endif

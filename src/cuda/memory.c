@@ -117,6 +117,56 @@ acs_status acs_cuda_reaches(acs_backend *backend, uint64_t address)
                     (unsigned long long)address, acs_cuda_text((int)result));
 }
 
+/* What the driver knows of an address. */
+typedef struct known_memory {
+    CUmemorytype type; /* for pageable memory all answers are zero */
+    CUdeviceptr seen, start;
+    size_t size;
+    unsigned managed;
+    int of_malloc;     /* it is of cuMemAlloc */
+    CUmemoryPool pool; /* of cuMemAllocAsync; NULL: it is not */
+} known_memory;
+
+static CUresult ask_memory(acs_cuda *self, uint64_t address, known_memory *known)
+{
+    CUpointer_attribute asked[] = {
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE,  CU_POINTER_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+        CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
+    void *answers[] = {&known->type, &known->seen, &known->start, &known->size, &known->managed, &known->of_malloc,
+                       &known->pool};
+    acs_cuda_scope scope;
+    CUresult result = acs_cuda_scope_enter(self, &scope);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = self->cu.cuPointerGetAttributes(sizeof asked / sizeof asked[0], asked, answers, address);
+    acs_cuda_scope_leave(self, &scope);
+    return result;
+}
+
+/*
+ * Of memory of cuMemMap the driver tells the range of one mapping, but an allocation may have several. So only kinds of
+ * memory count whose range is an allocation.
+ */
+bool acs_cuda_memory_range(acs_backend *backend, uint64_t address, uint64_t *first, uint64_t *bytes, const char **reason)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    known_memory known = {0};
+    if (!self->cu.cuPointerGetAttributes || ask_memory(self, address, &known) != CUDA_SUCCESS ||
+        (known.type != CU_MEMORYTYPE_DEVICE && known.type != CU_MEMORYTYPE_HOST)) {
+        *reason = "the CUDA driver does not know it";
+        return false;
+    }
+    const bool one = known.type == CU_MEMORYTYPE_HOST || known.managed || known.of_malloc || known.pool;
+    if (!one || known.seen != address || address - known.start >= known.size) {
+        *reason = one ? "the device has it at another address" : "memory of cuMemMap may be part of something larger";
+        return false;
+    }
+    *first = known.start;
+    *bytes = known.size;
+    return true;
+}
+
 /* The number of devices on the same GPU. */
 static uint32_t sharers(const acs_cuda *self)
 {

@@ -149,7 +149,7 @@ bool acs_known_op_matches(const acs_known *known, const acs_launch_params *p)
     static const acs_attributes plain;
     const acs_uses *uses = &p->uses;
     if (known->function != p->kernel->function || known->site != (p->site ? p->site : &acs_unknown_site) ||
-        !known->launch || uses->footprint || uses->any)
+        !known->launch || uses->any)
         return false;
     if (!same_segments(known, uses->segments, uses->count) || !same_kernel(known, p->kernel))
         return false;

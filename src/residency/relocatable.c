@@ -207,18 +207,34 @@ void acs_relocatables_hand_over_part(acs_context *context, const void *ptr, size
     acs_relocatables_leave(context);
 }
 
+static acs_status pin_locked(acs_context *context, uint64_t address)
+{
+    acs_relocatable *m = acs_relocatable_at(context, address);
+    acs_status status = m ? acs_relocatable_make_canonical(context, m) : ACS_OK;
+    if (m && status == ACS_OK)
+        m->pinned = true;
+    return status;
+}
+
+acs_status acs_relocatable_pin(acs_context *context, uint64_t address, bool no_wait)
+{
+    if (acs_relocatables_none(context))
+        return ACS_OK;
+    if (!no_wait)
+        acs_relocatables_enter(context);
+    else if (!acs_relocatables_try(context))
+        return ACS_FAIL(ACS_ERR_FULL, 0, "another thread waits for room in the FIFO, or is about to queue an op");
+    context->relocatables->no_wait = no_wait;
+    const acs_status status = pin_locked(context, address);
+    context->relocatables->no_wait = false;
+    acs_relocatables_leave(context);
+    return status;
+}
+
 acs_status acs_pin(acs_context *context, const void *ptr)
 {
     context = acs_context_enter(context, __func__);
     if (!context)
         return acs_error_thread()->status;
-    if (acs_relocatables_none(context))
-        return ACS_OK;
-    acs_relocatables_enter(context);
-    acs_relocatable *m = acs_relocatable_at(context, (uint64_t)(uintptr_t)ptr);
-    acs_status status = m ? acs_relocatable_make_canonical(context, m) : ACS_OK;
-    if (m && status == ACS_OK)
-        m->pinned = true;
-    acs_relocatables_leave(context);
-    return status;
+    return acs_relocatable_pin(context, (uint64_t)(uintptr_t)ptr, false);
 }

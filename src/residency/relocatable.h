@@ -143,6 +143,12 @@ bool acs_relocatables_hand_over(acs_context *context);
 /* The same of a part of a block, once a wait for it ended with `status`; ACS_OK: all copies into it succeeded. */
 void acs_relocatables_hand_over_part(acs_context *context, const void *ptr, size_t bytes, acs_status status);
 
+/*
+ * Keep the block in which the address lies at its canonical place from here on: acs_pin. ACS_ERR_FULL: `no_wait`, and it
+ * would have to wait for the lock or for room.
+ */
+acs_status acs_relocatable_pin(acs_context *context, uint64_t address, bool no_wait);
+
 /* contents.c; callers of all that follows hold the lock */
 
 /* The relocatable block that holds the address, or NULL. */

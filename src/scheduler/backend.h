@@ -179,6 +179,13 @@ typedef struct acs_backend_ops {
     acs_status (*read_cell)(acs_backend *backend, const acs_cell *cell, acs_cell *to);
     /* Whether kernels of a device may touch memory: acs_reaches. NULL: any. */
     acs_status (*reaches)(acs_backend *backend, uint64_t address);
+    /*
+     * The allocation in which an address lies that the library did not allocate, in the calling thread. False: the device
+     * knows none, and *reason, in static storage, says why. NULL: it never knows one.
+     */
+    bool (*memory_range)(acs_backend *backend, uint64_t address, uint64_t *first, uint64_t *bytes, const char **reason);
+    /* The name that the driver has for a kernel's function; copied by the caller. NULL: it tells none. NULL: never. */
+    const char *(*kernel_name)(acs_backend *backend, const acs_kernel *kernel);
     /* Take an executor of the program, whose parameters are checked: acs_executor_add. NULL: it is of no use. */
     acs_status (*executor_add)(acs_backend *backend, const acs_executor_params *params);
     /*

@@ -230,6 +230,8 @@ static bool answer(const twin_block *b, CUpointer_attribute attribute, void *dat
     unsigned managed = b && b->trait == TWIN_MANAGED;
     size_t bytes = b ? b->bytes : 0;
     int device = b ? b->device : 0;
+    const int of_malloc = b && !b->host && b->trait != TWIN_OF_A_POOL && !managed;
+    const uintptr_t pool = b && b->trait == TWIN_OF_A_POOL;
     const struct {
         CUpointer_attribute attribute;
         const void *value;
@@ -239,7 +241,9 @@ static bool answer(const twin_block *b, CUpointer_attribute attribute, void *dat
                  {CU_POINTER_ATTRIBUTE_IS_MANAGED, &managed, sizeof managed},
                  {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, &start, sizeof start},
                  {CU_POINTER_ATTRIBUTE_RANGE_SIZE, &bytes, sizeof bytes},
-                 {CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, &device, sizeof device}};
+                 {CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, &device, sizeof device},
+                 {CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, &of_malloc, sizeof of_malloc},
+                 {CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, &pool, sizeof pool}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (known[i].attribute == attribute) {
             memcpy(data, known[i].value, known[i].size);

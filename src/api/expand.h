@@ -1,0 +1,53 @@
+/*
+ * Expansion of footprints: declared footprints, footprint functions and whole allocations become a plain list of
+ * segments, before anything else looks at an op's footprint. So the rest of the library knows lists alone. Defined in
+ * expand.c.
+ */
+#ifndef ACS_EXPAND_H
+#define ACS_EXPAND_H
+
+#include "api/draft.h"
+
+/* A list of segments on the stack of a call; a longer one is allocated. Freed by acs_expansion_fini. */
+typedef struct acs_expansion {
+    acs_segment few[TUNE_FOOTPRINT_SEGMENTS];
+    acs_segment *list; /* `few`, or allocated */
+    size_t count, room;
+} acs_expansion;
+
+/* More segments than an op may have; a list of so many is refused before it is read. */
+#define ACS_SEGMENTS_MOST (UINT32_MAX / (2 * sizeof(acs_segment)))
+
+/*
+ * Whether the footprint is a list of segments that say themselves which bytes they are. Part of each launch: as good as
+ * always true.
+ */
+static inline bool acs_uses_are_plain(const acs_uses *uses)
+{
+    uint64_t odd = (uses->footprint != NULL) | (uint64_t)(uses->any == ACS_LOOK_UP);
+    if (ACS_UNLIKELY(!uses->segments || uses->count > ACS_SEGMENTS_MOST))
+        return !odd;
+    for (const acs_segment *s = uses->segments, *end = s + uses->count; s < end; s++)
+        odd |= s->row_bytes >> 63 | (uint64_t)(s->access >> 3);
+    return !odd;
+}
+
+/*
+ * Make *plain the plain list that `uses` stands for. It lives as long as the expansion, which the caller finishes also on
+ * failure. `launch`: the launch whose footprint it is; NULL: another op, or no launch. `input`: for a footprint function.
+ * If the function is left by an exception the draft is taken back. On failure the caller drops the draft.
+ */
+acs_status acs_expand(acs_expansion *expansion, acs_draft *draft, const acs_uses *uses, const acs_launch_params *launch,
+                      const acs_footprint_input *input, acs_uses *plain);
+void acs_expansion_fini(acs_expansion *expansion);
+/* As a declaration: with a cleanup that also runs if the program's code is left by an exception. */
+#define ACS_EXPANSION(name) __attribute__((cleanup(acs_expansion_fini))) acs_expansion name; (name).list = (name).few
+
+/* acs_draft_uses for the footprint that the program gave an op that is no launch. */
+acs_status acs_draft_expand(acs_draft *draft, const acs_uses *uses, uint32_t args, uint32_t arg_bytes);
+
+/* acs_launch of a launch whose footprint is not plain: calls `go` with the launch as it is after expansion. */
+acs_op acs_launch_expanded(acs_context *context, const acs_launch_params *params,
+                           acs_op (*go)(acs_context *context, const acs_launch_params *params));
+
+#endif
