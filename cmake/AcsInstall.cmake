@@ -12,10 +12,12 @@ install(EXPORT acs-targets NAMESPACE acs:: DESTINATION ${acs_package_dir})
 if(TARGET acs-info)
     install(TARGETS acs-info)
 endif()
-install(PROGRAMS tools/acs-bisect TYPE BIN)
+install(PROGRAMS tools/acs-bisect tools/acs-scan TYPE BIN)
+install(DIRECTORY tools/acs_scan DESTINATION ${CMAKE_INSTALL_DATADIR}/acs FILES_MATCHING PATTERN "*.py")
 
 configure_package_config_file(cmake/acs-config.cmake.in acs-config.cmake INSTALL_DESTINATION ${acs_package_dir})
 write_basic_package_version_file(acs-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES cmake/AcsScan.cmake DESTINATION ${acs_package_dir})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/acs-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/acs-config-version.cmake
     DESTINATION ${acs_package_dir})
 

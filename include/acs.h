@@ -582,7 +582,8 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
  * parameters.
  *
  * A kernel is known by its `function`; without one by its host body; without both by its name alone, in full as the
- * compiler mangles it ("_Z5saxpyifPKfPf"). A launch looks for a declaration of its function or handle; of
+ * compiler mangles it ("_Z5saxpyifPKfPf"). The parts that nvcc adds to the names of static functions and of anonymous
+ * namespaces, from the path of the file, do not count. A launch looks for a declaration of its function or handle; of
  * acs_launch_params.stub; of its host body; of the name that the CUDA driver has for the function (CUDA 12.3 and newer);
  * and of the name in its acs_kernel. Where there is none, the launch may touch anything: acs_statistics.undeclared counts
  * it, and the log names the kernel once for each call site (ACS_LOG=info).
@@ -598,6 +599,15 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
  * @retval ACS_ERR_MEMORY    nothing has changed.
  */
 acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const void *user);
+
+/**
+ * For footprint functions: the allocation in which an address lies, found as for ACS_WHOLE.
+ * @param      ask           Nonzero: ask the CUDA driver, too, which takes about half a microsecond. 0: only blocks of
+ *                           acs_malloc and memory of acs_check_register are found.
+ * @param[out] first, bytes  Where it begins, and its size; written only if it is found.
+ * @return nonzero: found. 0: not found; or no footprint function runs on this thread.
+ */
+int acs_footprint_allocation(uint64_t address, int ask, uint64_t *first, uint64_t *bytes);
 
 /** A parameter that acs_params reads. */
 typedef struct acs_param {

@@ -19,6 +19,7 @@ struct mode {
     bool repeat = false; /* each run is a pass of a repeat */
     bool bodies = false; /* the context knows the program's executors */
     bool decides = false; /* decisions stay on the device, where the program has a version for that */
+    bool scanned = false; /* footprints of kernels are those of acs-scan */
 };
 
 /* One issue method for what it fits: no replays of what recurs, which go by cached graphs. */
@@ -62,6 +63,8 @@ const mode modes[] = {
     {"acs-repeat", "ACS, and each run is a pass of a repeat (acs_repeat_begin)", [](acs_options &) {}, true, false, true},
     {"acs-decided", "ACS, and what the program decides by reads stays on the device: sections, loops",
      [](acs_options &) {}, true, false, false, false, true},
+    {"acs-scanned", "ACS, with the footprints that acs-scan has found in the kernels", [](acs_options &) {}, true, false, false,
+     false, false, true},
     {"acs-named", "ACS, which replays only what the program names, here nothing (ACS_REPEATS=named)",
      [](acs_options &o) { o.repeats = ACS_REPEATS_NAMED; }},
     {"acs-off", "ACS switched off (ACS_DISABLE=1): one stream, program order", [](acs_options &o) { o.disable = 1; }},
@@ -92,7 +95,9 @@ public:
         if (how_.repeat && !in_pass_)
             in_pass_ = keep(acs_repeat_begin(context_, 1), "acs_repeat_begin");
         switch (o.kind) {
-        case OP_KERNEL: queued = acs_launch_kernel(context_, o); break;
+        case OP_KERNEL:
+            queued = how_.scanned ? acs_launch_declared(context_, o) : acs_launch_kernel(context_, o);
+            break;
         case OP_COPY: queued = acs_memcpy(context_, o.to, o.from, o.bytes); break;
         case OP_FILL: queued = acs_memset(context_, o.to, o.value, o.bytes); break;
         case OP_CALL: queued = launch_call(o); break;
@@ -148,6 +153,11 @@ public:
     {
         if (how_.decides && !t.decided)
             return "the program has no decisions that can stay on the device";
+        if (how_.scanned) {
+            const std::string why = acs_declare_scanned(t.ops);
+            if (!why.empty())
+                return why;
+        }
         before_.size = sizeof before_;
         (void)acs_stats(context_, &before_);
         return "";
@@ -201,6 +211,8 @@ private:
         context_ = acs_open_for(machine_, o);
         if (how_.bodies)
             acs_add_executors(context_);
+        if (how_.scanned)
+            acs_register_memory(context_);
         require(acs_malloc(context_, READ_BYTES, ACS_MEMORY_HOST, &landing_) == ACS_OK,
                 acs_error_text("acs_malloc").c_str());
     }

@@ -50,7 +50,41 @@ void acs_add_executors(acs_context *context)
         require(acs_executor_add(context, executor) == ACS_OK, acs_error_text("acs_executor_add").c_str());
 }
 
-acs_op acs_launch_kernel(acs_context *context, const op &o, uint32_t argument_type)
+static scanned_footprints g_scanned;
+
+void acs_use_scanned(scanned_footprints find)
+{
+    g_scanned = find;
+}
+
+static const memory *g_memory;
+
+void acs_use_memory(const memory &m)
+{
+    g_memory = &m;
+}
+
+void acs_register_memory(acs_context *context)
+{
+    for (const memory::block &b : g_memory ? g_memory->blocks() : std::vector<memory::block>())
+        require(acs_check_register(context, b.p, b.bytes) == ACS_OK, acs_error_text("acs_check_register").c_str());
+}
+
+std::string acs_declare_scanned(const std::vector<op> &ops)
+{
+    if (!g_scanned)
+        return "the program has no footprints from acs-scan";
+    for (const op &o : ops) {
+        const acs_footprint footprint = o.kind == OP_KERNEL ? g_scanned(o.kernel->code.name) : nullptr;
+        if (o.kind == OP_KERNEL && !footprint)
+            return std::string("acs-scan has found no footprint of ") + o.kernel->code.name;
+        if (footprint && acs_declare(&o.kernel->code, footprint, nullptr) != ACS_OK)
+            return acs_error_text("acs_declare");
+    }
+    return "";
+}
+
+static acs_op launch_with(acs_context *context, const op &o, const acs_uses &uses, uint32_t argument_type)
 {
     const acs_arg arg = {o.args, o.arg_bytes, argument_type};
     acs_launch_params p = {};
@@ -59,9 +93,19 @@ acs_op acs_launch_kernel(acs_context *context, const op &o, uint32_t argument_ty
     p.grid = {o.grid, 1, 1};
     p.block = {o.block, 1, 1};
     p.args = {&arg, 1};
-    p.uses = {o.segments, o.segment_count, nullptr, nullptr, 0};
+    p.uses = uses;
     p.site = &o.kernel->site;
     return acs_launch(context, &p);
+}
+
+acs_op acs_launch_declared(acs_context *context, const op &o)
+{
+    return launch_with(context, o, ACS_USES_DECLARED, ACS_ARG_VALUE);
+}
+
+acs_op acs_launch_kernel(acs_context *context, const op &o, uint32_t argument_type)
+{
+    return launch_with(context, o, {o.segments, o.segment_count, nullptr, nullptr, 0}, argument_type);
 }
 
 acs_op acs_queue(acs_context *context, const op &o, uint32_t argument_type)

@@ -238,19 +238,19 @@ ACS_DUAL void bias_gelu_thread(const gelu_args &a, unsigned i)
 
 ACS_DUAL_KERNEL(bias_gelu, gelu_args, BLOCK)
 
-/* residual(u, v, skip -> y) and merge(4 x -> y): sums of arrays. */
-struct residual_args {
+/* add_skip(u, v, skip -> y) and merge(4 x -> y): sums of arrays. */
+struct add_skip_args {
     unsigned threads;
     const float *u, *v, *skip;
     float *y;
 };
 
-ACS_DUAL void residual_thread(const residual_args &a, unsigned i)
+ACS_DUAL void add_skip_thread(const add_skip_args &a, unsigned i)
 {
     a.y[i] = a.u[i] + a.v[i] + a.skip[i];
 }
 
-ACS_DUAL_KERNEL(residual, residual_args, BLOCK)
+ACS_DUAL_KERNEL(add_skip, add_skip_args, BLOCK)
 
 struct merge_args {
     unsigned threads;
@@ -290,7 +290,7 @@ public:
         for (unsigned k = 0; k < 8; k++)
             gelu(s, x_[k], g_[k]);
         for (unsigned k = 0; k < 4; k++)
-            launch(s, kernel_residual, BLOCK, residual_args{n, g_[2 * k], g_[2 * k + 1], skip_[k], sum_[k]},
+            launch(s, kernel_add_skip, BLOCK, add_skip_args{n, g_[2 * k], g_[2 * k + 1], skip_[k], sum_[k]},
                    {in(g_[2 * k], n_), in(g_[2 * k + 1], n_), in(skip_[k], n_), out(sum_[k], n_)});
         for (unsigned k = 0; k < 4; k++)
             gelu(s, sum_[k], t_[k]);

@@ -75,14 +75,14 @@ ACS_DUAL void concat_thread(const concat_args &a, unsigned i)
 ACS_DUAL_KERNEL(concat, concat_args, BLOCK)
 
 /* dot(z, w -> res), over all of z */
-struct dot_args {
+struct layer_dot_args {
     reduce_space<double> space;
     const float *z, *w;
     double *res;
 };
 
-struct dot_of {
-    typedef dot_args args;
+struct layer_dot_of {
+    typedef layer_dot_args args;
     typedef double value;
     ACS_DUAL double none() { return 0; }
     ACS_DUAL double term(const args &a, size_t i) { return static_cast<double>(a.z[i]) * static_cast<double>(a.w[i]); }
@@ -90,7 +90,7 @@ struct dot_of {
     ACS_DUAL void store(const args &a, double sum) { *a.res = sum; }
 };
 
-BENCH_REDUCE_KERNEL(dot, dot_of)
+BENCH_REDUCE_KERNEL(layer_dot, layer_dot_of)
 
 /* A tower's features by their definition, straight from the input, in double precision. */
 class tower_oracle {
@@ -187,7 +187,7 @@ public:
             convolve(s, FIRST, SECOND, width_ / 4, t.pool, t.weights2, t.conv2);
         launch(s, kernel_concat, BLOCK, concat_args{static_cast<unsigned>(n), tower_[0].conv2, tower_[1].conv2, z_},
                {in(tower_[0].conv2, features_), in(tower_[1].conv2, features_), out(z_, n)});
-        launch_grid(s, kernel_dot, ctas_, REDUCE_BLOCK, dot_args{{n, ctas_, partial_, tickets_}, z_, w_, res_}, uses,
+        launch_grid(s, kernel_layer_dot, ctas_, REDUCE_BLOCK, layer_dot_args{{n, ctas_, partial_, tickets_}, z_, w_, res_}, uses,
                     5);
     }
 

@@ -10,7 +10,9 @@
 #include "contest.h"
 #include "durations.h"
 #include "oracle.h"
+#include "acs_context.h"
 #include "plant.h"
+#include "scanned.h"
 #include "report.h"
 #include "table.h"
 #include "workload.h"
@@ -169,6 +171,18 @@ bool plant_all(program &p, const machine &m)
     return done.blamed.empty();
 }
 
+/* What acs-scan found in the kernels, beside the footprints of the program. */
+void print_scanned(const std::vector<op> &ops)
+{
+#ifdef ACS_SCANNED
+    const scanned_launches found = compare_scanned(ops);
+    printf("             acs-scan: the same bytes for %u launches, more for %u, not all for %u, whole allocations for %u\n",
+           found.same, found.more, found.less, found.whole);
+#else
+    (void)ops;
+#endif
+}
+
 bool measure_one(const workload &w, const settings &s, program &p, const trace &t, const dag &d, const shape &found,
                  std::vector<contestant> &runners, result_file &file)
 {
@@ -228,6 +242,7 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
     const sizes chosen = sizes_of(w, s);
     const std::unique_ptr<program> p = w.make(m, chosen);
 
+    acs_use_memory(p->mem());
     p->reset();
     const trace t = record(*p);
     const std::string wrong = p->check();
@@ -239,6 +254,7 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
     if (!as_expected(expected, found))
         printf("             EXPECTED %s\n", text_of(expected).c_str());
     fflush(stdout);
+    print_scanned(t.ops);
     if (s.lose > 0)
         ok = lose_edges(*p, s.lose, false) && ok;
     if (s.plant)
@@ -254,6 +270,9 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
 
 int main(int argc, char **argv)
 {
+#ifdef ACS_SCANNED
+    acs_use_scanned(scanned_footprint);
+#endif
     arguments a(argc, argv, "acs-workloads", usage_text + contest::help());
     const settings s = parse(a);
     bool ok = true;

@@ -79,6 +79,42 @@ static identity by_name(const char *name)
     return (identity){BY_NAME, NULL, name};
 }
 
+/* Parts of mangled names that nvcc makes unique to a file, from its path: of anonymous namespaces and static functions. */
+static const char *const g_file_parts[] = {"_GLOBAL__N__", "_INTERNAL_"};
+
+/* Where the next such part begins, its length in decimals before it; NULL: there is none. *end: behind it. */
+static const char *file_part(const char *name, const char **end)
+{
+    for (const char *c = name; *c; c++) {
+        char *text;
+        if (*c < '1' || *c > '9')
+            continue;
+        const unsigned long bytes = strtoul(c, &text, 10);
+        for (size_t i = 0; i < sizeof g_file_parts / sizeof *g_file_parts; i++)
+            if (strncmp(text, g_file_parts[i], strlen(g_file_parts[i])) == 0 && strnlen(text, bytes) == bytes) {
+                *end = text + bytes;
+                return c;
+            }
+        c = text - 1;
+    }
+    return NULL;
+}
+
+/* A copy of a name without these parts, to free; NULL: there is no memory. Other names stay as they are. */
+static char *plain_name(const char *name)
+{
+    char *copy = malloc(strlen(name) + 1), *to = copy;
+    const char *part, *end;
+    while (copy && (part = file_part(name, &end)) != NULL) {
+        memcpy(to, name, (size_t)(part - name));
+        to += part - name;
+        name = end;
+    }
+    if (copy)
+        strcpy(to, name);
+    return copy;
+}
+
 static uint64_t hash_of(identity of)
 {
     uint64_t hash = (uint64_t)(uintptr_t)of.address ^ (uint64_t)of.kind << 60;
@@ -174,15 +210,18 @@ acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const 
     if (!kernel || (!kernel->function && !kernel->host && !kernel->name))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_declare: the kernel %s",
                         kernel ? "has no function, no host body and no name" : "is NULL");
+    const bool named = !kernel->function && !kernel->host;
+    char *const name = named ? plain_name(kernel->name) : NULL;
     const identity of = kernel->function ? known_by(BY_FUNCTION, kernel->function)
                         : kernel->host   ? known_by(BY_HOST, (const void *)(uintptr_t)kernel->host)
-                                         : by_name(kernel->name);
+                                         : by_name(name);
     (void)pthread_once(&g_fork_once, watch_forks);
     lock();
-    entry *e = footprint ? insert_locked(of) : find_entry(of);
+    entry *e = named && !name ? NULL : footprint ? insert_locked(of) : find_entry(of);
     if (e)
         write_locked(e, footprint, user);
     unlock();
+    free(name);
     return e || !footprint ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "acs_declare: no memory for the declaration");
 }
 
@@ -211,13 +250,15 @@ static bool find_declared(identity of, acs_declaration *declaration)
 /* Ask the driver for a function's name, and remember the answer. NULL: no memory to remember it. */
 static entry *ask_name(acs_backend *backend, const acs_kernel *kernel)
 {
-    const char *name = backend->ops->kernel_name(backend, kernel);
+    const char *const given = backend->ops->kernel_name(backend, kernel);
+    char *const name = given ? plain_name(given) : NULL;
     lock();
     entry *function = insert_locked(known_by(BY_FUNCTION, kernel->function));
     entry *named = function && name ? insert_locked(by_name(name)) : function;
     if (named)
         atomic_store_explicit(&function->named, named, memory_order_release); /* A */
     unlock();
+    free(name);
     return named;
 }
 

@@ -174,6 +174,7 @@ static acs_status find_bytes(acs_expansion *e, const acs_draft *draft, const acs
 
 /* ------------------------------------------------------------------------------------------------ footprint functions */
 
+static _Thread_local acs_context *tl_context; /* whose footprint function runs on this thread; NULL: none */
 static _Thread_local bool tl_told_why; /* acs_params said why the footprint function that runs refuses */
 
 /* A running call of a footprint function. An exception or pthread_exit may leave it, so it needs a cleanup. */
@@ -185,6 +186,7 @@ typedef struct footprint_call {
 static void footprint_left(footprint_call *call)
 {
     acs_inside_set(false);
+    tl_context = NULL;
     if (!call->returned)
         acs_draft_take_back(call->draft);
 }
@@ -193,6 +195,7 @@ static size_t run(acs_draft *draft, acs_footprint footprint, const acs_footprint
 {
     __attribute__((cleanup(footprint_left))) footprint_call call = {draft, false};
     tl_told_why = false;
+    tl_context = draft->context;
     acs_inside_set(true);
     const size_t count = footprint(input, out, room);
     call.returned = true;
@@ -220,6 +223,11 @@ static acs_status add_computed(acs_expansion *e, acs_draft *draft, acs_footprint
     }
     e->count += wanted;
     return ACS_OK;
+}
+
+int acs_footprint_allocation(uint64_t address, int ask, uint64_t *first, uint64_t *bytes)
+{
+    return tl_context && acs_whole_find_live(tl_context, address, ask, first, bytes);
 }
 
 size_t acs_params(const acs_footprint_input *in, const acs_param *params, size_t count)

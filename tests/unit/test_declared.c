@@ -130,6 +130,11 @@ static void a_kernel_is_known_by_function_body_or_name(void **state)
         {ACS_KERNEL_INIT("f", &handle, saxpy_body), g_saxpy, false}, /* by its function alone */
         {{.name = "saxpy"}, g_saxpy, true},
         {{.name = "saxpy2"}, g_saxpy, false},
+        {{.name = "_ZN45_GLOBAL__N__4e00d1ad_12_polybench_cu_5b1518fa5saxpyEv"},
+         ACS_KERNEL_HOST_INIT("_ZN5saxpyEv", saxpy_body), true},
+        {{.name = "_ZN37_INTERNAL_e47546b9_7_task_cu_8a685f575saxpyEv"},
+         ACS_KERNEL_HOST_INIT("_ZN5saxpyEv", saxpy_body), true},
+        {{.name = "_ZN99_GLOBAL__N__4e00d1ad5saxpyEv"}, ACS_KERNEL_HOST_INIT("_ZN5saxpyEv", saxpy_body), false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         acs_context *context = open_inline(ACS_CHECK_OFF, ACS_POOL_ON);

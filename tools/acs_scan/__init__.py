@@ -1,0 +1,1 @@
+"""acs-scan: finds the bytes that CUDA kernels touch, from their PTX. docs/scan.md says how."""

@@ -1,0 +1,152 @@
+"""The header that acs-scan writes: a footprint function for each kernel, and their declaration when the program starts."""
+
+import re
+
+from .spans import Spans
+
+
+def _variable_key(name):
+    """The key of the token that stands for a __device__ variable: FNV-1a of its name."""
+    value = 0xcbf29ce484222325
+    for byte in name.encode():
+        value = (value ^ byte) * 0x100000001b3 & (1 << 64) - 1
+    return value
+
+
+class _Function:
+    def __init__(self, footprint, number):
+        self.footprint, self.name = footprint, f"acs_scan_kernel_{number}"
+        self.spans = Spans(footprint.affine)
+        self.body = []
+
+    def text(self):
+        f = self.footprint
+        parameters = f.function.parameters
+        slots = sorted({t.slot for t in f.touches}, key=lambda s: (s.argument, s.offset))
+        escapes = sorted(f.escapes, key=lambda s: (s.argument, s.offset))
+        lines = [f"static size_t {self.name}(const acs_footprint_input *in, acs_segment *out, size_t capacity)", "{",
+                 "    size_t at = 0;"]
+        if slots:
+            lines.append(f"    acs_scan_pointer p[{len(slots)}];")
+        sizes = ", ".join(str(p.bytes) for p in parameters)
+        lines.insert(2, f"    static const uint32_t sizes[] = {{{sizes or 0}}};")
+        lines.append(f"    if (!acs_scan_fits(in, sizes, {len(parameters)}))")
+        lines.append("        return ACS_FOOTPRINT_REFUSED;")
+        if slots:
+            lines.append("    memset(p, 0, sizeof p);")
+        for i, slot in enumerate(slots):
+            lines.append(f"    p[{i}].address = acs_scan_address(in, {slot.argument}, {slot.offset});")
+        for i, slot in enumerate(slots):
+            self._slot(i, [t for t in f.touches if t.slot == slot])
+        lines += ["    " + line for line in self.body]
+        for slot in escapes:
+            lines.append(f"    at = acs_scan_keep(out, capacity, at, acs_scan_address(in, {slot.argument}, {slot.offset})); "
+                         f"/* {f.escapes[slot]} */")
+        for name, written in sorted(f.symbols.items()):
+            lines.append(f"    at = acs_scan_add(out, capacity, at, ACS_TOKEN{'' if written else '_IN'}"
+                         f"(UINT64_C({_variable_key(name):#x}))); /* {name} */")
+        if f.anything:
+            lines.append(f"    at = acs_scan_add(out, capacity, at, ACS_ALL_MEMORY); /* {f.anything[0]} */")
+        lines.append(f"    return acs_scan_end({'p' if slots else 'NULL'}, {len(slots)}, out, capacity, at);")
+        return "\n".join(lines + ["}"])
+
+    def _slot(self, i, touches):
+        for kind in ("reads", "writes"):
+            mine = [t for t in touches if getattr(t, kind)]
+            unknown = [t for t in mine if t.offset is None]
+            if unknown:
+                self.body.append(f"acs_scan_whole(&p[{i}].{kind}); /* line {unknown[0].line}: {unknown[0].why} */")
+                continue
+            for touch in mine:
+                self._touch(f"p[{i}].{kind}", touch)
+        if not all(self._is_exact(t) for t in touches):
+            self.body.append(f"p[{i}].loose = 1;")
+
+    def _is_exact(self, touch):
+        return touch.offset is None or self.spans.is_exact(touch.offset, self.spans.scope([touch.offset], touch.limits))
+
+    def _touch(self, shape, touch):
+        scope = self.spans.scope([touch.offset], touch.limits)
+        start, terms = self.spans.terms(touch.offset, scope)
+        checks = sorted({self.spans.demand(d, touch.limits) for d in touch.demands})
+        first = self.spans.bound(start, frozenset())
+        pairs = ", ".join(f"{{{self.spans.bound(c, frozenset())}, {q}}}" for c, q in terms)
+        self._flush()
+        condition = " && ".join(dict.fromkeys(checks)) or "1"
+        count = len(terms)
+        call = f"acs_scan_touch(&{shape}, {first}, t, {count}, {touch.bytes});" if count else \
+            f"acs_scan_touch(&{shape}, {first}, NULL, 0, {touch.bytes});"
+        call = f"{{ const acs_scan_term t[] = {{{pairs}}}; {call} }}" if count else call
+        line = f"{call} /* line {touch.line} */"
+        if condition == "1":
+            add = [line]
+        else:
+            add = [f"if ({condition})", "    " + line, "else", f"    acs_scan_whole(&{shape});"]
+        if add not in self._seen(shape):
+            self._seen(shape).append(add)
+            self.body += add
+
+    def _seen(self, shape):
+        if not hasattr(self, "_done"):
+            self._done = {}
+        return self._done.setdefault(shape, [])
+
+    def _flush(self):
+        self.body += self.spans.lines
+        self.spans.lines.clear()
+
+
+def text(footprints, title):
+    """
+    The text of the header. A kernel may have several footprints, of versions for different GPUs: then it has the segments
+    of all.
+    """
+    guard = re.sub(r"\W", "_", title).upper()
+    parts = ["/*", " * Footprints of the kernels of a program, written by acs-scan. Included in one file of the program, it",
+             " * declares them all when the program starts. ACS_LAUNCH without a footprint then uses them.", " */",
+             f"#ifndef {guard}", f"#define {guard}", "", "#include <acs_scan.h>", ""]
+    names = {}
+    for footprint in footprints:
+        names.setdefault(footprint.function.name, []).append(footprint)
+    entries = []
+    for name, versions in names.items():
+        known = plain_name(name)
+        number = len(entries)
+        bodies = dict.fromkeys(_Function(f, "@").text() for f in versions)
+        functions = []
+        for i, body in enumerate(bodies):
+            functions.append(f"acs_scan_kernel_{number}" + (f"_{i}" if len(bodies) > 1 else ""))
+            parts += [f"/* {known} */", body.replace("acs_scan_kernel_@", functions[-1]), ""]
+        if len(functions) > 1:
+            parts += _all_of(f"acs_scan_kernel_{number}", functions)
+        entries.append((known, f"acs_scan_kernel_{number}"))
+    parts += ["static const acs_scan_entry acs_scan_entries[] = {"]
+    parts += [f'    {{"{name}", {function}}},' for name, function in entries]
+    parts += ["    {NULL, NULL}};", "__attribute__((constructor)) static void acs_scan_declare_all(void)", "{",
+              "    acs_scan_declare(acs_scan_entries);"]
+    return "\n".join(parts + ["}", "", "#endif", ""])
+
+
+def _all_of(name, functions):
+    lines = [f"static size_t {name}(const acs_footprint_input *in, acs_segment *out, size_t capacity)", "{",
+             "    size_t at = 0;"]
+    for function in functions:
+        lines.append(f"    at += {function}(in, at < capacity ? out + at : out, at < capacity ? capacity - at : 0);")
+    return lines + ["    return at;", "}", ""]
+
+
+_FILE_PART = re.compile(r"([1-9][0-9]*)(?=_GLOBAL__N__|_INTERNAL_)")
+
+
+def plain_name(name):
+    """
+    The name of a kernel without the part that nvcc makes from the path of its file, for a kernel that is static or in an
+    anonymous namespace. acs_declare leaves it out, too (acs.h).
+    """
+    out, at = "", 0
+    for match in _FILE_PART.finditer(name):
+        end = match.end() + int(match.group(1))
+        if match.start() >= at and end <= len(name):
+            out += name[at:match.start()]
+            at = end
+    return out + name[at:]
