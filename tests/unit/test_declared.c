@@ -122,7 +122,7 @@ static void bad_declarations_are_refused(void **state)
     assert_int_equal(acs_declare(&(acs_kernel){.name = "never declared"}, NULL, NULL), ACS_OK);
 }
 
-enum { THREADS = 3, NAMES = 300 };
+enum { THREADS = 3, NAMES = 300, LAUNCHES = 30000 };
 static char g_names[NAMES][16];
 static _Atomic(bool) g_stop, g_mixed;
 
@@ -140,16 +140,23 @@ static size_t other_pair_uses(const acs_footprint_input *in, acs_segment *out, s
     return ACS_SEGMENTS(out, capacity, ACS_TOKEN(in->user));
 }
 
+/* All kernels once, and then the first again and again. */
 static void *declare_all(void *user)
 {
     (void)user;
-    for (int round = 0; round < 20; round++)
-        for (int i = 0; i < NAMES; i++) {
-            const bool other = (round + i) % 2;
-            (void)acs_declare(&(acs_kernel){.name = g_names[i]}, other ? other_pair_uses : pair_uses,
-                              other ? (const void *)&g_stop : g_names[i]);
-        }
+    for (int i = 0; i < NAMES || !atomic_load(&g_stop); i++) {
+        const char *name = g_names[i < NAMES ? i : 0];
+        const bool other = i % 2;
+        (void)acs_declare(&(acs_kernel){.name = name}, other ? other_pair_uses : pair_uses,
+                          other ? (const void *)&g_stop : name);
+    }
     return NULL;
+}
+
+static void launch_named(acs_context *context, int i)
+{
+    const acs_kernel kernel = ACS_KERNEL_HOST_INIT(g_names[i], nothing_body);
+    assert_true(ACS_LAUNCH_ON(context, &kernel, 1, 1, 0, ACS_NO_ARGS) > 0);
 }
 
 /* Function and user pointer of a launch are of one declaration, whoever declares meanwhile. */
@@ -160,18 +167,15 @@ static void threads_declare_and_launch(void **state)
         (void)snprintf(g_names[i], sizeof g_names[i], "kernel%d", i);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, declare_all, NULL), 0);
-    for (int i = 0; i < 20 * NAMES; i++) {
-        const acs_kernel kernel = ACS_KERNEL_HOST_INIT(g_names[i % NAMES], nothing_body);
-        assert_true(ACS_LAUNCH_ON(*state, &kernel, 1, 1, 0, ACS_NO_ARGS) > 0);
-    }
+    for (int i = 0; i < LAUNCHES && !atomic_load(&g_mixed); i++)
+        launch_named(*state, i % 8 ? 0 : i / 8 % NAMES);
+    atomic_store(&g_stop, true);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_false(atomic_load(&g_mixed));
     const acs_statistics before = statistics_of(*state);
-    for (int i = 0; i < NAMES; i++) {
-        const acs_kernel kernel = ACS_KERNEL_HOST_INIT(g_names[i], nothing_body);
-        assert_true(ACS_LAUNCH_ON(*state, &kernel, 1, 1, 0, ACS_NO_ARGS) > 0);
-    }
+    for (int i = 0; i < NAMES; i++)
+        launch_named(*state, i);
     assert_int_equal(statistics_of(*state).undeclared, before.undeclared);
 }
 
