@@ -557,7 +557,8 @@ typedef struct acs_launch_params {
  * Queue a kernel. The macros ACS_LAUNCH and ACS_LAUNCH_ON are shorter and record file and line.
  *
  * Never allocates in the steady state. Leaves CUDA to the library's threads, with these exceptions. The call asks CUDA
- * once per kernel what the function needs. On a GPU the call itself issues the first kernel into an idle runtime (not
+ * once per kernel what the function needs, and for a declared footprint (acs_declare) what it is called. For ACS_WHOLE it
+ * asks about memory that acs_malloc did not make. On a GPU the call itself issues the first kernel into an idle runtime (not
  * with ACS_WATCHDOG_S). That takes about 3 us; to wake a thread takes longer. With ACS_WORKERS=0 and bundles
  * (ACS_ISSUE) each 64th call issues the ops that have been queued; with ACS_ISSUE=resident the call that completes a
  * bundle. With ACS_DISABLE=1, and inside a capture (acs_after_stream), each call does all work for its own op. Waits

@@ -145,8 +145,10 @@ static inline acs_kernel acs_kernel_function_(const void *function)
                                                .uses = uses_,                                                          \
                                                .attributes = (attrs),                                                  \
                                                .site = ACS_SITE_(name_),                                               \
+                                               .no_wait = 0,                                                           \
                                                .grid_from = ACS_GRID_FROM_(grid_),                                     \
-                                               .args_text = text_})
+                                               .args_text = text_,                                                     \
+                                               .stub = NULL})
 /* (grid, block, shared_bytes, args) or the same and uses; another number names a macro that there is not. */
 #define ACS_LAUNCH_4_(context, attrs, k, name, text, grid, block, shared, args)                                        \
     ACS_LAUNCH_AS_(context, attrs, k, name, text, grid, block, shared, args, ACS_USES_DECLARED)

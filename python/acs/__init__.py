@@ -17,11 +17,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ._arrays import ALL, Span, bytes_at, inoutset, span, strided, tile, token
+from ._arrays import ALL, Span, bytes_at, escapes, inoutset, span, strided, tile, token, whole
 from ._context import Block, Context, Launch
 from ._errors import (ArgumentError, CheckError, DeviceError, Error, FullError, HostError, InternalError, LaunchError,
                       OptionError, OutOfMemoryError, Site, SkippedError, StateError, UnsupportedError)
-from ._kernels import Kernel, host_body
+from ._kernels import Kernel, declare, host_body
 from ._layout import VERSION as __version__
 
 _default_context: Context | None = None
@@ -64,5 +64,5 @@ def sync() -> None:
 
 __all__ = ["ALL", "ArgumentError", "Block", "CheckError", "Context", "DeviceError", "Error", "FullError", "HostError",
            "InternalError", "Kernel", "Launch", "LaunchError", "OptionError", "OutOfMemoryError", "Site", "SkippedError", "Span",
-           "StateError", "UnsupportedError", "__version__", "bytes_at", "copy", "default", "fill", "host_body", "inoutset", "launch",
-           "span", "strided", "sync", "tile", "token", "wait"]
+           "StateError", "UnsupportedError", "__version__", "bytes_at", "copy", "declare", "default", "escapes", "fill",
+           "host_body", "inoutset", "launch", "span", "strided", "sync", "tile", "token", "wait", "whole"]

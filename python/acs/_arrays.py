@@ -11,8 +11,9 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any, Union
 
-READ, WRITE, UPDATE, COMMUTE = 1, 2, 3, 7
+READ, WRITE, UPDATE, COMMUTE, ESCAPE = 1, 2, 3, 7, 11
 _BYTES, EXTENT_ALL, _TOKEN = 0, 1, 2
+_WHOLE = 1 << 63   # ACS_WHOLE
 _TILES_MOST = 64  # most tiles for one array; of more dimensions the bytes between them are touched, too
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 CPU, SOME_GPU = -1, -2
@@ -25,7 +26,7 @@ class Span:
     at the array in each launch. It keeps the array alive.
     """
 
-    __slots__ = ("ptr", "nbytes", "pieces", "whole", "extent", "owner", "gpu", "commutes", "_packed")
+    __slots__ = ("ptr", "nbytes", "pieces", "whole", "extent", "owner", "gpu", "commutes", "escapes", "_packed")
 
     def __init__(self, ptr: int, pieces: Iterable[tuple[int, int, int, int]], owner: Any = None, whole: bool = True,
                  extent: int = _BYTES) -> None:
@@ -33,6 +34,7 @@ class Span:
         self.ptr, self.owner, self.whole, self.extent = ptr, owner, whole, extent
         self.gpu: int | None = None  # gpu_of its array, if it was made of one
         self.commutes = False        # made by inoutset
+        self.escapes = False         # made by escapes
         self.pieces = tuple(pieces)
         self.nbytes = sum(row * rows for _, row, rows, _ in self.pieces)
         self._packed: list[bytes | None] = [None, None, None, None]
@@ -47,6 +49,10 @@ class Span:
             if access != UPDATE:
                 raise ValueError("acs: what commutes (acs.inoutset) is given in updates, not in reads or writes")
             access = COMMUTE
+        if self.escapes:
+            if access != UPDATE:
+                raise ValueError("acs: what escapes (acs.escapes) is given in updates, not in reads or writes")
+            access = ESCAPE
         if self.whole and len(self.pieces) == 1:
             packed = SEGMENT.pack(*self.pieces[0], access, self.extent, 0, 0)
         else:
@@ -76,7 +82,7 @@ def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
     made = Span.__new__(Span)  # what most launches make: without the general case, in half of the time
     made.ptr, made.nbytes, made.owner, made.whole, made.extent, made.gpu = ptr, nbytes, owner, True, _BYTES, None
     made.pieces = ((ptr, nbytes, 1, 0),) if nbytes else ()
-    made.commutes, made._packed = False, [None, None, None, None]
+    made.commutes, made.escapes, made._packed = False, False, [None, None, None, None]
     return made
 
 
@@ -281,6 +287,29 @@ def inoutset(array: Any) -> Span:
     of = span(array)
     made = Span(of.ptr, of.pieces, array, of.whole, of.extent)
     made.gpu, made.commutes = of.gpu, True
+    return made
+
+
+def whole(memory: Any) -> Span:
+    """
+    The whole allocation in which an array or an address lies, as the library or the CUDA driver knows it (ACS_WHOLE in acs.h).
+    If nobody knows it, the op may touch anything. An address of 0 stands for no memory.
+    """
+    address = memory if isinstance(memory, int) else span(memory).ptr
+    if not 0 <= address < 1 << 64:
+        raise ValueError(f"acs: the whole allocation at {address:#x}")
+    made = Span(address, ((address, _WHOLE, 1, 0),), None if isinstance(memory, int) else memory)
+    made.nbytes = 0  # not known here
+    return made
+
+
+def escapes(memory: Any) -> Span:
+    """
+    The same, for ``updates`` of an op that keeps the address in memory, such as in a table of pointers: the block stays where
+    it is from then on (ACS_ESCAPES in acs.h).
+    """
+    made = whole(memory)
+    made.escapes = True
     return made
 
 

@@ -25,6 +25,7 @@ _BACKENDS = ("auto", "cuda", "host", "sim")
 _KEPT_BYTES = 1 << 28  # as KEPT_MOST, for the bytes of these arrays; an array counts in each op
 _UNTIL_SYNC = 1 << 62  # as the number of an op: it has ended when all have
 _DEVICE, _PINNED, _RELOCATABLE, _LAZY = 0, 1, 0x100, 0x200
+_LOOK_UP = 2  # ACS_LOOK_UP
 
 _open: "set[Context]" = set()  # until they are closed
 _launching = threading.Lock()  # guards the places of a kernel's arguments, which all contexts share
@@ -183,6 +184,7 @@ class Context:
 
         ``reads``, ``writes`` and ``updates`` are the arrays (or :class:`Span`) that it only reads, writes completely without
         reading, or reads and writes. When in doubt: ``updates``. The arrays are kept alive until the op has ended.
+        A launch without any of the three has the footprint that was declared for the kernel (:func:`acs.declare`).
         ``wait=False``: raise FullError instead of waiting for room.
         """
         return self._launch(*self._look_at(kernel, args, reads, writes, updates),
@@ -199,6 +201,8 @@ class Context:
         seen: dict[int, Place] = {}
         lent: list[Span] = []
         values = values_of(args, packing.types, seen, lent, self._reach)
+        if not (reads or writes or updates):
+            reads, writes, updates = kernel.named(args)
         uses = (kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates)
         return packing, values, seen, uses
 
@@ -226,6 +230,7 @@ class Context:
                     p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
                     self._kernel, self._packing = kernel, packing
                 place_of_uses.segments, place_of_uses.count, p.site = segments, count, site
+                place_of_uses.any = _LOOK_UP if kernel.looks_up and not count else 0
                 op = held.acs_launch(self._handle, self._params_at) if self._holds else self._call(free.acs_launch,
                                                                                                   self._params_at)
             if op:
@@ -258,6 +263,7 @@ class Context:
         segments, count, _ = footprint(uses[2], uses[3], uses[4], seen)
         params = LaunchParams(size=ctypes.sizeof(LaunchParams), kernel=uses[0].at, args=own.list, arg_count=own.count,
                               uses=Uses(segments, count), site=site_of(depth), no_wait=1)
+        params.uses.any = _LOOK_UP if uses[0].looks_up and not count else 0
         params.grid, params.block = Dim3(*sizes_of(shape[0], "a grid")), Dim3(*sizes_of(shape[1], "a block"))
         params.shared_bytes, params.attributes = rest_of_shape(*shape[2:])
         return Launch(self, params, uses, own)

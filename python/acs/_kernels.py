@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ._arrays import escapes, inoutset, whole
 from ._library import Arg, Grid, HOST_BODY, KernelStruct
 
 _NO_FUNCTION, _HANDLE, _CUFUNCTION = 0, 2, 3
@@ -131,6 +132,56 @@ def host_body(signature: str) -> Callable[[Callable[..., None]], Any]:
     return decorate
 
 
+Named = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]
+"""What a launch reads, writes and updates."""
+
+_NOTHING: Named = ((), (), ())
+_PLACES = {"in": 0, "out": 1, "inout": 2, "inoutset": 2, "escapes": 2}
+
+
+def _memory(value: Any, how: str, name: str) -> Any:
+    """The memory of an argument: an array's own bytes; of an address the whole allocation in which it lies."""
+    if isinstance(value, ctypes.c_void_p):
+        value = value.value or 0
+    if isinstance(value, (bool, float)):
+        raise TypeError(f"acs: the footprint of kernel '{name}' has '{how}' for an argument that is no array and no address")
+    if how == "escapes":
+        return escapes(value)
+    memory = whole(value) if isinstance(value, int) else value
+    return inoutset(memory) if how == "inoutset" else memory
+
+
+def _by_words(text: str, name: str) -> Callable[..., Named]:
+    """The footprint that a word for each argument says."""
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if word not in _PLACES and word != "none":
+            raise ValueError(f"acs: the footprint of kernel '{name}' has '{word}', which is none of {', '.join(_PLACES)}, none")
+
+    def footprint(*args: Any) -> Named:
+        if len(args) != len(words):
+            raise TypeError(f"acs: the footprint of kernel '{name}' has {len(words)} words, and the launch {len(args)} arguments")
+        named: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
+        for value, word in zip(args, words):
+            if word != "none":
+                named[_PLACES[word]].append(_memory(value, word, name))
+        return named
+
+    return footprint
+
+
+def _by_function(function: Callable[..., Any], name: str) -> Callable[..., Named]:
+    """The footprint that a function of the program returns."""
+
+    def footprint(*args: Any) -> Named:
+        named = function(*args)
+        if not isinstance(named, dict) or not named.keys() <= {"reads", "writes", "updates"}:
+            raise TypeError(f"acs: the footprint function of kernel '{name}' must return a dict with reads, writes and updates")
+        return named.get("reads", ()), named.get("writes", ()), named.get("updates", ())
+
+    return footprint
+
+
 class Kernel:
     """
     A kernel that ops launch. Make it once, and launch it often.
@@ -141,12 +192,13 @@ class Kernel:
     ``signature`` types of the arguments, such as "pointer, int32, float32". Without one each launch takes them from the
                   values: arrays are pointers, and scalars need a type (numpy.int32, ctypes.c_float).
     ``name``      for errors and statistics.
+    ``uses``      its footprint, for launches that name no arrays: see :func:`acs.declare`.
     """
 
-    __slots__ = ("name", "struct", "at", "_keep", "_packing", "_by_types", "__weakref__")
+    __slots__ = ("name", "struct", "at", "looks_up", "_keep", "_packing", "_by_types", "_uses", "__weakref__")
 
-    def __init__(self, function: Any = None, *, host: Any = None, signature: str | None = None,
-                 name: str | None = None) -> None:
+    def __init__(self, function: Any = None, *, host: Any = None, signature: str | None = None, name: str | None = None,
+                 uses: str | Callable[..., Any] | None = None) -> None:
         if function is None and host is None:
             raise TypeError("acs: a kernel needs a function of the GPU, a body for the CPU, or both")
         self.name = name or getattr(function, "name", None) or getattr(function, "__name__", None) or "kernel"
@@ -157,6 +209,20 @@ class Kernel:
         self._packing = Packing(_signature(signature)) if signature is not None else None
         self._by_types: dict[tuple[str, ...], Packing] = {}
         _structs.append(self.struct)  # the library keeps the address of the name
+        self.declare(uses)
+
+    def declare(self, uses: str | Callable[..., Any] | None) -> None:
+        """As :func:`acs.declare`."""
+        self.looks_up = uses == "declared"
+        self._uses: Callable[..., Named] | None = None
+        if callable(uses):
+            self._uses = _by_function(uses, self.name)
+        elif uses is not None and not self.looks_up:
+            self._uses = _by_words(uses, self.name)
+
+    def named(self, args: Sequence[Any]) -> Named:
+        """What a launch that names no arrays reads, writes and updates."""
+        return self._uses(*args) if self._uses is not None else _NOTHING
 
     def packing(self, args: Sequence[Any]) -> Packing:
         """The places of these arguments. A TypeError says which one does not fit."""
@@ -182,4 +248,18 @@ def plain_value(value: Any) -> Any:
     return getattr(value, "value", value) or 0
 
 
-__all__ = ["Grid", "Kernel", "host_body"]
+def declare(kernel: Kernel, uses: str | Callable[..., Any] | None) -> None:
+    """
+    Declare what a kernel touches, once for all its launches that name no arrays themselves. ``uses`` is one of these:
+
+    - a word for each argument, "in, inout, none": in, out, inout, inoutset (acs.inoutset), escapes (acs.escapes), none. Of an
+      array the word counts for its bytes, of an address for the whole allocation in which it lies (acs.whole);
+    - a function that gets the arguments of the launch and returns a dict with the lists reads, writes and updates;
+    - "declared": the footprint that acs_declare was given in C or C++, by the kernel's name for example. Without one the
+      launch may touch anything. The launch keeps its arguments alive;
+    - None: launches that name no arrays touch nothing.
+    """
+    kernel.declare(uses)
+
+
+__all__ = ["Grid", "Kernel", "declare", "host_body"]

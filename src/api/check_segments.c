@@ -3,7 +3,7 @@
  * they are not in the memory of another context. Called by launch.c before an op is queued. Changes only this thread's
  * error.
  */
-#include "api/draft.h"
+#include "api/expand.h"
 
 static acs_status check_end(const acs_draft *draft, const acs_segment *s, uint32_t i, const acs_block *block,
                             acs_status status)
@@ -128,6 +128,15 @@ static acs_status check_place(const acs_draft *draft, const acs_segment *s, uint
     return check ? check_other_contexts(draft, s, i) : ACS_OK;
 }
 
+/*
+ * Whether a launch was given a segment that is no plain one (expand.h). The plain path does not look for one before:
+ * those that are found here are none of acs_segment_is_run, so to find them costs nothing.
+ */
+static bool is_to_expand(const acs_record *record, const acs_segment *s)
+{
+    return record->kind == ACS_KIND_KERNEL && !acs_segment_is_plain(s);
+}
+
 acs_status acs_draft_check_segments(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
@@ -138,7 +147,10 @@ acs_status acs_draft_check_segments(const acs_draft *draft)
         acs_shape shape;
         if (ACS_UNLIKELY(!is_meant(s)))
             return refuse_meaning(draft, s, i);
-        acs_status status = acs_segment_is_run(s) ? ACS_OK : acs_shape_of(s, &shape);
+        const bool run = acs_segment_is_run(s);
+        if (ACS_UNLIKELY(!run) && is_to_expand(record, s))
+            return ACS_NOT_READY;
+        acs_status status = run ? ACS_OK : acs_shape_of(s, &shape);
         if (ACS_UNLIKELY(status != ACS_OK && status != ACS_NOT_READY))
             return status;
         if (ACS_UNLIKELY(check || copies) && status == ACS_OK && s->extent == ACS_EXTENT_BYTES)

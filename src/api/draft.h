@@ -17,25 +17,26 @@ typedef struct acs_draft {
     acs_record_pool *records; /* pool that the record comes from */
     const acs_site *site;
     const char *name; /* a kernel's own name; NULL: that of the call site */
+    struct acs_group *group; /* group that holds the op, set by acs_draft_begin; NULL: none */
+    uint64_t modes;   /* acs_context.modes when the draft began */
+    const acs_cell *cell; /* of the decision that the op obeys, if `decision` says so */
+    acs_op queued; /* number of the op; set by acs_draft_queue */
+    struct acs_launch_check *check; /* of a host function or call that is looked at (ACS_MODE_CHECK); NULL: none */
+    acs_record **part; /* records queued together, with no other op between them; part[0] is `record`. Borrowed */
+    uint32_t parts;    /* number of `part`; 0: the op is `record` alone */
+    uint32_t reuses;  /* number of lives of blocks that begin with the op */
     bool no_wait;  /* a full FIFO gives ACS_ERR_FULL */
     bool own;      /* an op of the runtime's own, which no group holds */
     bool gives;    /* acs_stream_after: the program's stream may then write the op's segments, unseen */
     uint8_t on;    /* number + 1 of the one device on which the op is to run; 0: any */
     bool captured; /* the op becomes a node of a graph that the program captures; set by acs_draft_begin */
-    struct acs_group *group; /* group that holds the op, set by acs_draft_begin; NULL: none */
     bool alone;    /* this thread holds the lock of program order (program_order.h) for the draft */
     uint8_t places;   /* most segments that each named segment becomes when it is bound */
-    uint64_t modes;   /* acs_context.modes when the draft began */
-    uint32_t reuses;  /* number of lives of blocks that begin with the op */
     bool bound;    /* the lock of renames (bind.h) is held until the draft is queued or dropped */
     bool begun;    /* acs_draft_begin_contents was called */
+    bool expands;  /* a launch was taken back without an error, since its segments are not plain (expand.h) */
     bool kernel;   /* the program launched the op as a kernel; set by acs_draft_begin */
     uint8_t decision; /* ACS_RECORD_ flags of decisions and decided ops; the record gets them */
-    const acs_cell *cell; /* of the decision that the op obeys, if `decision` says so */
-    acs_op queued; /* number of the op; set by acs_draft_queue */
-    struct acs_launch_check *check; /* of a host function or call that is looked at (ACS_MODE_CHECK); NULL: none */
-    uint32_t parts;    /* number of `part`; 0: the op is `record` alone */
-    acs_record **part; /* records queued together, with no other op between them; part[0] is `record`. Borrowed */
 } acs_draft;
 
 /*
@@ -44,8 +45,8 @@ typedef struct acs_draft {
  */
 acs_record *acs_draft_begin(acs_draft *draft, acs_op_kind kind);
 /*
- * Copy a footprint, which is plain (expand.h), into the record. Makes room for `args` arguments of `arg_bytes` bytes, too.
- * On failure the caller drops the draft.
+ * Copy a footprint, which no function computes (expand.h), into the record. Makes room for `args` arguments of `arg_bytes`
+ * bytes, too. On failure the caller drops the draft. ACS_NOT_READY, no error: a launch's segments have to be expanded.
  */
 acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, uint32_t args, uint32_t arg_bytes);
 /*
@@ -53,7 +54,10 @@ acs_status acs_draft_uses(acs_draft *draft, const acs_uses *uses, uint32_t args,
  * bytes. There is room for one more. @return their number then.
  */
 uint32_t acs_decided_segments(acs_segment *segments, uint32_t count, const acs_cell *cell);
-/* Check the record's segments: their shape, and the memory that they name. Defined in check_segments.c. */
+/*
+ * Check the record's segments: their shape, and the memory that they name. ACS_NOT_READY as acs_draft_uses. Defined in
+ * check_segments.c.
+ */
 acs_status acs_draft_check_segments(const acs_draft *draft);
 /*
  * Refuse segment i, which names freed memory. `block`: what was there; with 0 bytes it is not remembered. Defined in
@@ -94,13 +98,18 @@ acs_op acs_draft_drop(acs_draft *draft);
 void acs_draft_take_back(acs_draft *draft);
 
 /*
- * Check what a launch says of its size and its arguments. *arg_bytes: bytes of all arguments, each aligned as CUDA aligns
- * it. On failure the caller drops the draft.
+ * Check what a launch says of its grid, its blocks and its arguments. *arg_bytes: bytes of all arguments, each aligned as
+ * CUDA aligns it. On failure the caller drops the draft.
  */
 acs_status acs_launch_measure(const acs_draft *draft, const acs_launch_params *params, uint32_t *arg_bytes);
+/* Result of acs_launch_unchecked: draft->expands. Nothing was queued, and there is no error. */
+#define ACS_OP_EXPANDS UINT64_MAX
 /* acs_launch for an entered context, without looking at what it does (ACS_MODE_CHECK). */
 acs_op acs_launch_unchecked(acs_context *context, const acs_launch_params *params);
-/* First half of a launch: begin the draft and copy the call into its record. False: refused, and dropped. */
+/*
+ * First half of a launch: begin the draft and copy the call into its record. False: refused, and dropped; or
+ * draft->expands, which is never so for plain segments.
+ */
 bool acs_launch_fill(acs_draft *draft, const acs_launch_params *params);
 /*
  * Second half, before acs_draft_queue: bind the record, and have the backend check it. False: refused, and dropped;

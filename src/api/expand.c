@@ -157,6 +157,19 @@ static acs_status pin(const acs_draft *draft, acs_segment *s)
     return draft->context->hooks && s->base ? draft->context->hooks->pin(draft->context, s->base, draft->no_wait) : ACS_OK;
 }
 
+/* Make a segment plain that is neither whole nor escapes: refuse what is wrong; so many bytes are any memory. */
+static acs_status make_plain(acs_segment *s)
+{
+    acs_shape shape;
+    const acs_status status = acs_shape_of(s, &shape);
+    if (status != ACS_OK && status != ACS_NOT_READY)
+        return status;
+    if (s->extent == ACS_EXTENT_BYTES && status == ACS_OK)
+        widen(s);
+    s->row_bytes = 0;
+    return ACS_OK;
+}
+
 static acs_status find_bytes(acs_expansion *e, const acs_draft *draft, const acs_footprint_input *input)
 {
     bool unknown = false;
@@ -166,6 +179,8 @@ static acs_status find_bytes(acs_expansion *e, const acs_draft *draft, const acs
             ACS_TRY(pin(draft, s));
         if (s->extent == ACS_EXTENT_BYTES && s->row_bytes == ACS_WHOLE && s->rows == 1)
             ACS_TRY(find_whole(draft, input, s, i, &unknown));
+        if (!acs_segment_is_plain(s))
+            ACS_TRY(make_plain(s));
     }
     if (unknown)
         atomic_fetch_add_explicit(&draft->context->unknown_memory, 1, memory_order_relaxed); /* a counter */

@@ -18,18 +18,27 @@ typedef struct acs_expansion {
 /* More segments than an op may have; a list of so many is refused before it is read. */
 #define ACS_SEGMENTS_MOST (UINT32_MAX / (2 * sizeof(acs_segment)))
 
-/*
- * Whether the footprint is a list of segments that say themselves which bytes they are. Part of each launch: as good as
- * always true.
- */
+/* Whether a segment says itself which bytes it is, and that its op does with them nothing but to read and write them. */
+static inline bool acs_segment_is_plain(const acs_segment *s)
+{
+    return !(s->row_bytes >> 63 | (uint64_t)(s->access >> 3));
+}
+
+/* Whether a function has a part in the footprint. */
+static inline bool acs_uses_are_computed(const acs_uses *uses)
+{
+    return (uses->footprint != NULL) | (uses->any == ACS_LOOK_UP);
+}
+
+/* Whether the footprint is a list of plain segments. */
 static inline bool acs_uses_are_plain(const acs_uses *uses)
 {
-    uint64_t odd = (uses->footprint != NULL) | (uint64_t)(uses->any == ACS_LOOK_UP);
+    bool plain = !acs_uses_are_computed(uses);
     if (ACS_UNLIKELY(!uses->segments || uses->count > ACS_SEGMENTS_MOST))
-        return !odd;
+        return plain;
     for (const acs_segment *s = uses->segments, *end = s + uses->count; s < end; s++)
-        odd |= s->row_bytes >> 63 | (uint64_t)(s->access >> 3);
-    return !odd;
+        plain &= acs_segment_is_plain(s);
+    return plain;
 }
 
 /*

@@ -48,8 +48,8 @@ static acs_op refuse_launch(acs_context *context, const acs_launch_params *p)
     return 0;
 }
 
-/* Queue a launch whose footprint is a plain list. */
-static acs_op launch_plain(acs_context *context, const acs_launch_params *p)
+/* Queue a launch with plain segments. */
+static acs_op launch_expanded(acs_context *context, const acs_launch_params *p)
 {
     const uint64_t modes = acs_context_modes(context);
     const bool decided = p->grid_from.word || (modes & ACS_MODE_DECISIONS && acs_decisions_in_branch(context));
@@ -67,8 +67,14 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *p)
     context = entered;
     if (ACS_UNLIKELY(!p || p->size != sizeof *p))
         return acs_launch_unchecked(context, p);
-    return ACS_LIKELY(acs_uses_are_plain(&p->uses)) ? launch_plain(context, p)
-                                                    : acs_launch_expanded(context, p, launch_plain);
+    if (ACS_LIKELY(!acs_context_modes(context) && !p->grid_from.word && !acs_uses_are_computed(&p->uses))) {
+        const acs_op op = acs_launch_unchecked(context, p); /* it finds out by itself whether segments are plain */
+        if (ACS_LIKELY(op != ACS_OP_EXPANDS))
+            return op;
+    } else if (acs_uses_are_plain(&p->uses)) {
+        return launch_expanded(context, p);
+    }
+    return acs_launch_expanded(context, p, launch_expanded);
 }
 
 /* ------------------------------------------------------------------------------------------------- copies and fills */

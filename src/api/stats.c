@@ -234,6 +234,9 @@ void acs_stats_report(acs_context *context)
                 s.replayed, s.replays, s.unmatched);
     if (s.not_run)
         fprintf(stderr, "acs: stats: %" PRIu64 " ops did not run, since a word on the device said so\n", s.not_run);
+    if (s.undeclared || s.unknown_memory)
+        fprintf(stderr, "acs: stats: ops that might touch anything: %" PRIu64 " of kernels without a declaration, %" PRIu64
+                " for whole allocations that nobody knows\n", s.undeclared, s.unknown_memory);
     if (context->hooks)
         context->hooks->report(context, &s);
     if (s.retired && possible < 1.25)

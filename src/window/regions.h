@@ -103,11 +103,11 @@ void acs_regions_destroy(acs_regions *regions);
  * the address space, or its access or extent is no valid value.
  */
 acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape);
-/* Whether a segment is one row, valid and not empty, as most are: it is its own normal form. */
+/* Whether a segment is one row, valid, not empty and not ACS_WHOLE, as most are: it is its own normal form. */
 static inline bool acs_segment_is_run(const acs_segment *s)
 {
-    return s->extent == ACS_EXTENT_BYTES && s->rows == 1 && s->base + (s->row_bytes - 1) >= s->base && s->row_bytes &&
-           s->access - 1u < ACS_UPDATE;
+    return s->extent == ACS_EXTENT_BYTES && s->rows == 1 && s->base + (s->row_bytes - 1) >= s->base &&
+           s->row_bytes - 1 < ACS_WHOLE - 1 && s->access - 1u < ACS_UPDATE;
 }
 /* Whether two shapes share a byte, or are the same token. Exact for any pitches. */
 bool acs_shape_overlap(const acs_shape *a, const acs_shape *b);

@@ -326,6 +326,8 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuCtxGetStreamPriorityRange, 5050)                                                                               \
     X(cuThreadExchangeStreamCaptureMode, 10010)                                                                        \
     X(cuKernelGetFunction, 12000)                                                                                      \
+    X(cuKernelGetName, 12030)                                                                                          \
+    X(cuFuncGetName, 12030)                                                                                            \
     X(cuFuncGetAttribute, 2020)                                                                                        \
     X(cuFuncSetAttribute, 9000)                                                                                        \
     X(cuFuncGetParamInfo, 12040)                                                                                       \

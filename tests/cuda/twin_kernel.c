@@ -87,6 +87,23 @@ cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
 
 /* ---------------------------------------------------------------------------------------------------------- attributes */
 
+TWIN_DEFINE(cuKernelGetName, (const char **name, CUkernel handle), (name, handle))
+{
+    const twin_kernel_object *kernel = twin_find_locked(handle, TWIN_KERNEL);
+    if (kernel)
+        *name = kernel->spec.name;
+    return kernel ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+TWIN_DEFINE(cuFuncGetName, (const char **name, CUfunction handle), (name, handle))
+{
+    twin_function_object *function = NULL;
+    CUresult result = twin_use_locked(handle, TWIN_FUNCTION, &function);
+    if (result == CUDA_SUCCESS)
+        *name = function->kernel->spec.name;
+    return result;
+}
+
 TWIN_DEFINE(cuFuncLoad, (CUfunction handle), (handle))
 {
     twin_function_object *function = NULL;

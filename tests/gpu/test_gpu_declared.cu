@@ -114,7 +114,7 @@ static void by_function_and_of_the_programs_own_memory()
     check_touches(context, {x.data, y.data}, [&] {
         return ACS_LAUNCH_ON(context, declared_saxpy, 1, 32, 0, ACS_ARGS(5, 0.5, x.data, y.data + 10));
     }, "r-ww");
-    acs_kernel stub = ACS_KERNEL_INIT("saxpy", declared_saxpy, nullptr); /* without the C++ call site's lookup of the handle */
+    acs_kernel stub = ACS_KERNEL_INIT("saxpy", declared_saxpy, nullptr); /* the call site looks no handle up */
     check_touches(context, {x.data, y.data}, [&] {
         return ACS_LAUNCH_ON(context, stub, 1, 32, 0, ACS_ARGS(5, 0.5f, x.data, y.data), ACS_USES_DECLARED);
     }, "r-ww");

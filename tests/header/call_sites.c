@@ -24,6 +24,18 @@ static size_t footprint(const acs_footprint_input *in, acs_segment *out, size_t 
     return 1;
 }
 
+static size_t declared(const acs_footprint_input *in, acs_segment *out, size_t capacity)
+{
+    ACS_PARAMS(in, (int, n), (const float *, x), (float *, y), (pair, unused));
+    return ACS_SEGMENTS(out, capacity, ACS_IN(x, (size_t)n * sizeof *x), ACS_INOUT(y, ACS_WHOLE), ACS_ESCAPES(y + 1));
+}
+
+static size_t declared_one(const acs_footprint_input *in, acs_segment *out, size_t capacity)
+{
+    ACS_PARAMS(in, (const float *, x));
+    return ACS_SEGMENTS(out, capacity, ACS_IN(x, ACS_WHOLE));
+}
+
 acs_op call_sites(acs_context *context, float *x, const float *y, int n);
 acs_op call_sites(acs_context *context, float *x, const float *y, int n)
 {
@@ -40,6 +52,11 @@ acs_op call_sites(acs_context *context, float *x, const float *y, int n)
     last += ACS_LAUNCH_ON(context, gpu_function, 1, 32, 0, ACS_ARGS(n, x), ACS_USES_FN(footprint, NULL));
     last += ACS_LAUNCH_WITH(context, attributes, &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
     last += ACS_LAUNCH_WITH(context, ACS_ON(0), &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
+    last += acs_declare(&(acs_kernel){.name = "_Z3fooiPKfPf4pair"}, declared, NULL);
+    last += acs_declare(&g_kernel, declared_one, &closure);
+    last += ACS_LAUNCH(&g_kernel, grid, n, 0, ACS_ARGS(n, y, x, by_value));
+    last += ACS_LAUNCH_ON(context, gpu_function, 1, 32, 0, ACS_ARGS(n, x), ACS_USES_DECLARED);
+    last += ACS_LAUNCH_WITH(context, ACS_ON(0), &g_kernel, ACS_GRID_FOR(x, 4, 7), 32, 0, ACS_NO_ARGS);
     last += acs_memcpy(context, x, y, 16);
     last += acs_memset(context, x, 0, 16);
     last += acs_host(context, host_function, &closure, sizeof closure, ACS_USES(ACS_ALL_MEMORY, ACS_TOKEN_IN(7)));

@@ -20,6 +20,21 @@ static size_t footprint(const acs_footprint_input *in, acs_segment *out, size_t 
     return 1;
 }
 
+static size_t declared(const acs_footprint_input *in, acs_segment *out, size_t capacity)
+{
+    ACS_PARAMS(in, (int, n), (const float *, x), (float *, y), (pair, unused));
+    return ACS_SEGMENTS(out, capacity, ACS_IN(x, static_cast<size_t>(n) * sizeof *x), ACS_INOUT(y, ACS_WHOLE));
+}
+
+void saxpy(int, float, const float *, float *) {}
+void says(acs::in<float>, acs::inout<float>, acs::out<float>, int) {}
+ACS_KERNEL_USES(saxpy, [](int n, float, const float *x, float *y) {
+    return acs::uses(ACS_IN(x, n * sizeof *x), ACS_INOUT(y, ACS_WHOLE), ACS_ESCAPES(y));
+});
+ACS_KERNEL_USES((scale<int, 2>), [](int, int, int *p, const int *q, pair) {
+    return acs::uses(ACS_OUT(p, 4), ACS_IN(q, 4));
+});
+
 acs_op call_sites(acs_context *context, float *x, const float *y, int n);
 acs_op call_sites(acs_context *context, float *x, const float *y, int n)
 {
@@ -39,6 +54,13 @@ acs_op call_sites(acs_context *context, float *x, const float *y, int n)
                           ACS_USES_FN(footprint, nullptr));
     last += ACS_LAUNCH_WITH(context, attributes, &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
     last += ACS_LAUNCH_WITH(context, ACS_ON(0), &g_kernel, 1, 32, 0, ACS_ARGS(x), ACS_USES_ANY);
+    last += acs_declare(&g_kernel, declared, nullptr);
+    last += acs::declare_by_type(saxpy);
+    last += acs::declare(g_kernel, [n](const float *p) { return acs::uses(ACS_IN(p, n)); });
+    last += ACS_LAUNCH(saxpy, grid, n, 0, ACS_ARGS(n, 2.0, y, x));
+    last += ACS_LAUNCH_ON(context, scale<float, 2>, 1, 32, 0, ACS_ARGS(n, 2, x, y, by_value), ACS_USES_DECLARED);
+    last += ACS_LAUNCH_ON(context, says, 1, 32, 0, ACS_ARGS(y, x, x, n));
+    last += ACS_LAUNCH_WITH(context, ACS_ON(0), &g_kernel, ACS_GRID_FOR(x, 4, 7), 32, 0, ACS_NO_ARGS);
     last += acs_memcpy(context, x, y, 16);
     last += acs_memset(context, x, 0, 16);
     last += acs_host(context, host_function, &closure, sizeof closure, ACS_USES(ACS_ALL_MEMORY, ACS_TOKEN_IN(7)));

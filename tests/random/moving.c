@@ -5,6 +5,7 @@
  */
 #include "moving.h"
 
+#include "declared.h"
 #include "residency/relocatable.h"
 #include "residency/device_choice.h"
 
@@ -50,6 +51,7 @@ acs_op moving_launch(const random_config *c, acs_context *context, const step *s
 {
     acs_op op = 0;
     dice d;
+    declared_launch(s, launch);
     if (roll(c, s, 0x27d4eb2f165667c5u, 15, &d) && c->options.devices > 1)
         launch->attributes = ACS_ON(dice_below(&d, (uint32_t)c->options.devices));
     launch->no_wait = roll(c, s, 0xc2b2ae3d27d4eb4fu, 20, &d);

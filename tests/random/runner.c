@@ -4,6 +4,7 @@
  */
 #include "bodies.h"
 #include "checker.h"
+#include "declared.h"
 #include "fibers.h"
 #include "moving.h"
 #include "passing.h"
@@ -69,12 +70,13 @@ static acs_uses uses_of(run *r, step *s)
 {
     uint32_t computed = s->computed ? s->work_count - s->computed_from : 0;
     s->segment_count = s->given_count + computed;
-    s->segments = run_alloc(r, s->segment_count * sizeof *s->segments);
+    s->segments = run_alloc(r, 2 * s->segment_count * sizeof *s->segments);
     for (uint32_t i = 0; i < s->given_count; i++)
         s->segments[i] = segment_of(r, &s->given[i]);
     for (uint32_t i = 0; i < computed; i++)
         s->segments[s->given_count + i] = segment_of(r, &s->work[s->computed_from + i]);
-    return (acs_uses){s->segments, s->given_count, s->computed ? mix_footprint : NULL, &s->computed_from, s->any};
+    const acs_uses uses = {s->segments, s->given_count, s->computed ? mix_footprint : NULL, &s->computed_from, s->any};
+    return declared_uses(r->p, s, uses);
 }
 
 static void fill_pieces(const run *r, const step *s, mix_piece *pieces)
