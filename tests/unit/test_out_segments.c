@@ -74,15 +74,15 @@ static void what_is_left_is_found(void **state)
         uint64_t bytes, at, left;
         const char *says; /* NULL: so little is not found */
     } rows[] = {
-        {BYTES, 0, BYTES, "100000 of 100000 bytes of segment 0"},
-        {BYTES, BYTES - 4, 4, "4 of 100000 bytes of segment 0, which is out; the first lie 99996"}, /* a tail */
-        {BYTES, 5000, 8, "the first lie"},
-        {BYTES, 0, 64, "the first lie 0 bytes behind"},
+        {BYTES, 0, BYTES, "did not write all 100000 bytes of segment 0"},
+        {BYTES, BYTES - 4, 4, "4 of 100000 bytes of segment 0, which is out, from its byte 99996 on"}, /* a tail */
+        {BYTES, 5000, 8, ", from its byte"},
+        {BYTES, 0, 64, "which is out, from its first byte on: is it inout?"},
         {BYTES, 5000, 4, "4 of 100000 bytes"},
         {BYTES, 5001, 3, "3 of 100000 bytes"},
-        {400, 200, 7, "7 of 400 bytes of segment 0, which is out; the first lie 200"},
-        {4, 0, 4, "4 of 4 bytes"},
-        {3, 0, 3, "3 of 3 bytes"},
+        {400, 200, 7, "7 of 400 bytes of segment 0, which is out, from its byte 200 on"},
+        {4, 0, 4, "all 4 bytes"},
+        {3, 0, 3, "all 3 bytes"},
         {BYTES, 0, 0, NULL},
     };
     (void)state;
@@ -128,7 +128,7 @@ static void a_row_of_a_tile_is_missed(void **state)
         assert_int_equal(acs_sync(context), ACS_OK);
         acs_op op = ACS_LAUNCH_ON(context, &g_tile, 1, 1, 0, ACS_ARGS(block, rows, row),
                                   ACS_USES(ACS_TILE_OUT(block, 64, 16, PITCH)));
-        assert_found(context, op, "64 of 1024 bytes of segment 0, which is out; the first lie 2304");
+        assert_found(context, op, "64 of 1024 bytes of segment 0, which is out, from its byte 2304 on");
         unsigned char seen[16 * PITCH];
         acs_memcpy(context, seen, block, sizeof seen);
         assert_int_equal(acs_sync(context), ACS_OK);
@@ -174,7 +174,7 @@ static void footprints_by_a_function_are_looked_at(void **state)
         assert_int_equal(seen[0], 3);
         assert_int_equal(seen[1023], 6);
         acs_op op = ACS_LAUNCH_ON(context, &g_double, 1, 1, 0, ACS_ARGS(block, less), ACS_USES_FN(second_half, NULL));
-        assert_found(context, op, "12 of 512 bytes of segment 1, which is out; the first lie 500");
+        assert_found(context, op, "12 of 512 bytes of segment 1, which is out, from its byte 500 on");
         assert_int_equal(acs_close(context), ACS_OK);
     }
 }
