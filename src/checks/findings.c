@@ -245,7 +245,8 @@ static uint32_t swapped_with(const acs_checked *c, const acs_finding *f)
         return found;
     for (uint32_t i = 0; i < c->segment_count; i++) {
         const acs_segment *s = &c->segments[i];
-        if (s->extent != ACS_EXTENT_BYTES || !(s->access & ACS_WRITE) || !s->row_bytes || is_reshaped(c, i) ||
+        const bool written = s->access == ACS_UPDATE || s->access == ACS_WRITE;
+        if (s->extent != ACS_EXTENT_BYTES || !written || !s->row_bytes || is_reshaped(c, i) ||
             acs_compare_use(c->image, s).changed)
             continue;
         if (found != UINT32_MAX)
