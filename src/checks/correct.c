@@ -206,20 +206,26 @@ static bool is_related(const correction *w, uint32_t segment, const acs_finding 
            acs_findings_same_pointer(&w->c->found, s->base, b->first);
 }
 
+/* Whether the guess is right. ACS_CHECK=writes does not see reads, so then a segment that is read loses no bytes. */
+static bool holds(const correction *w, guess which, uint32_t segment, uint8_t access)
+{
+    w->list[segment].access = access;
+    if (w->c->context->options.check == ACS_CHECK_WRITES && which < GUESS_WIDTH && access & ACS_READ)
+        return false;
+    return is_right(w);
+}
+
 /* Find what the segment should be, so that the finding's bytes are in it. Its access is the declared one if that fits. */
 static bool correct_segment(correction *w, uint32_t segment, const acs_finding *f)
 {
     const acs_segment was = w->list[segment];
     const uint8_t declared = w->c->segments[segment].access;
     for (int which = 0; which < GUESSES; which++) {
-        acs_segment *to = &w->list[segment];
-        if (!make_guess(&was, &f->bytes, (guess)which, to))
+        if (!make_guess(&was, &f->bytes, (guess)which, &w->list[segment]))
             continue;
-        to->access = declared;
-        if (is_right(w))
+        if (holds(w, (guess)which, segment, declared))
             return true;
-        to->access = was.access;
-        if (was.access != declared && is_right(w))
+        if (was.access != declared && holds(w, (guess)which, segment, was.access))
             return true;
     }
     w->list[segment] = was;

@@ -10,8 +10,10 @@
 #include <cmocka.h>
 
 #include "memory_fixture.h"
+#include "report_fixture.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +101,34 @@ static void what_is_left_is_found(void **state)
         assert_int_equal(statistics_of(context).memory_versions, 0);
         acs_free(context, block);
         assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* The report has the footprint as it is. One that is read loses no bytes, since reads are not seen; one that is out may. */
+static void footprints_are_corrected_as_far_as_writes_tell(void **state)
+{
+    static const struct {
+        bool out;
+        const char *corrected;
+    } rows[] = {{true, "ACS_USES(ACS_OUT(to, 64))\n"}, {false, "ACS_USES(ACS_INOUT(to, 68))\n"}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        acs_context *context = open_checked(0);
+        unsigned char *to = block_of(context, ACS_MEMORY_DEVICE, 256);
+        const uint64_t bytes = 64, none = 0;
+        char text[4096];
+        capture report;
+        capture_begin(&report);
+        const acs_op op = ACS_LAUNCH_ON(context, &g_fill, 1, 1, 0, ACS_ARGS(to, bytes, none, none),
+                                        ACS_USES(rows[i].out ? ACS_OUT(to + 4, 64) : ACS_INOUT(to + 4, 64)));
+        capture_end(&report, text, sizeof text);
+        assert_says(text, "op 1 'fill'");
+        assert_says(text, "footprint, as it is (arguments and segments count from 0): ACS_USES(ACS_");
+        assert_says(text, "OUT((char *)(to) + 4, 64))\n");
+        assert_says(text, rows[i].corrected);
+        assert_found(context, op, "changed 4 bytes outside its footprint (segment 0 starts 4 bytes too late), from 'to' on");
+        close_and_read(context, text, sizeof text);
+        assert_string_equal(text, "acs: check: 1 of 1 ops were checked\n");
     }
 }
 
@@ -426,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_is_found),
+        cmocka_unit_test(footprints_are_corrected_as_far_as_writes_tell),
         cmocka_unit_test(a_row_of_a_tile_is_missed),
         cmocka_unit_test(footprints_by_a_function_are_looked_at),
         cmocka_unit_test(what_is_read_too_is_left_alone),
