@@ -111,11 +111,11 @@ void acs_failures_check(acs_context *context, const acs_record *op, const acs_re
     keep_first(context, &error);
 }
 
-void acs_failures_footprint(acs_context *context, acs_op op, acs_label label, const char *text)
+void acs_failures_footprint(acs_context *context, acs_op op, uint64_t number, acs_label label, const char *text)
 {
     acs_error error;
     const acs_site site = acs_label_site(label);
-    acs_error_fill(&error, ACS_ERR_CHECK, 0, "check", "op %llu '%s' (%s:%d) %s", (unsigned long long)op,
+    acs_error_fill(&error, ACS_ERR_CHECK, 0, "check", "op %llu '%s' (%s:%d) %s", (unsigned long long)number,
                    acs_label_name(label), site.file ? site.file : "?", site.line, text);
     error.op = op;
     error.site = site;

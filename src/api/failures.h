@@ -17,8 +17,11 @@ void acs_failures_end(acs_context *context, const acs_end *end);
 void acs_failures_fault(acs_context *context, const acs_error *error);
 /* ACS_CHECK=overlap: `op` conflicts with `other` and is not ordered against it. Under the core's lock. */
 void acs_failures_check(acs_context *context, const acs_record *op, const acs_record *other);
-/* ACS_CHECK=writes, reads, all: the footprint of kernel `op` is not true, as `text` says. Not under the core's lock. */
-void acs_failures_footprint(acs_context *context, acs_op op, acs_label label, const char *text);
+/*
+ * ACS_CHECK=writes, reads, all: the footprint of kernel `op` is not true, as `text` says. The text has its `number` among
+ * the program's own ops. Not under the core's lock.
+ */
+void acs_failures_footprint(acs_context *context, acs_op op, uint64_t number, acs_label label, const char *text);
 /* A call found the device lost, as this thread's error says: end all ops under way, and wake all sleeping threads. */
 void acs_failures_lost(acs_context *context);
 /* Keep this thread's error in the context, if that has none yet. */

@@ -32,9 +32,13 @@ void acs_checks_close(acs_context *context)
     for (uint32_t i = 0; i < all->site_count; i++)
         acs_hints_print(&all->sites[i]);
     if (all->ops)
-        (void)fprintf(stderr, "acs: check: %llu of %llu ops were checked; %llu could not be: they may not wait, are "
-                  "captured or held, may write any memory, or come behind a failure\n",
-                  (unsigned long long)all->checked, (unsigned long long)all->ops, (unsigned long long)all->left_out);
+        (void)fprintf(stderr, "acs: check: %llu of %llu ops were checked", (unsigned long long)all->checked,
+                      (unsigned long long)all->ops);
+    if (all->left_out)
+        (void)fprintf(stderr, "; %llu could not be: they may not wait, are captured or held, may write any memory, or come "
+                      "behind a failure", (unsigned long long)all->left_out);
+    if (all->ops)
+        (void)fputc('\n', stderr);
     (void)pthread_mutex_destroy(&all->lock);
     free(all->registered);
     free(all);

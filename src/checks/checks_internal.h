@@ -2,7 +2,7 @@
  * Shared by the files of this folder, each of which uses those before it: spans.c (the bytes of a footprint), scramble.c
  * (other bytes in their place), image.c (copies of all memory), compare.c (what they tell), findings.c (reports of it),
  * checks.c (what is known of a context), trial.c (a launch once more, from scrambled bytes), hints.c (what a launch did not
- * need), launch_check.c (the check of one launch).
+ * need), correct.c (the footprint as it should be), launch_check.c (the check of one launch).
  */
 #ifndef ACS_CHECKS_INTERNAL_H
 #define ACS_CHECKS_INTERNAL_H
@@ -36,6 +36,8 @@ struct acs_checks {
     uint32_t site_count;
     uint64_t asked;   /* ops of which ACS_CHECK_EVERY has chosen some */
     uint64_t ops, checked, left_out; /* ops queued; of them those looked at, and those that could not be */
+    uint64_t own;     /* ops that the checks have queued: trials, and copies of memory */
+    bool reported;    /* a report was printed */
 };
 
 typedef struct acs_launch_check {
@@ -49,6 +51,7 @@ typedef struct acs_launch_check {
     acs_image image;
     acs_checked_site *site; /* NULL: there are too many */
     bool decided; /* it may not run, so its out segments may keep their bytes */
+    bool once;    /* it runs once: there are no trials */
 } acs_launch_check;
 
 /* checks.c */
@@ -77,5 +80,12 @@ void acs_trial_find_reads(acs_launch_check *c, acs_scrambled set, acs_finding_ki
 /* See which segments the launch needs. Those that no launch of the site needed are told at close. */
 void acs_hints_find(acs_launch_check *c);
 void acs_hints_print(const acs_checked_site *site);
+
+/* correct.c */
+/*
+ * Make the footprint with what was found, found.corrected, and see which finding it explains. NULL, if it is the same or
+ * there is no memory. Trials change the copies of trials.
+ */
+void acs_correct_footprint(acs_launch_check *c);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Findings and their report (findings.h): names of addresses, a line for each finding, the footprint with what was found.
- * Called by launch_check.c.
+ * Findings and their report (findings.h): names of addresses, a line for each finding, the footprint as it is and as it
+ * should be. Called by launch_check.c and correct.c.
  */
 #include "checks/findings.h"
 
@@ -27,7 +27,7 @@ void acs_findings_add(acs_checked *checked, acs_finding_kind kind, const acs_fou
     if (checked->count == TUNE_CHECK_FINDINGS)
         return;
     const uint32_t segment = acs_segment_with(checked->segments, checked->segment_count, bytes->first);
-    checked->findings[checked->count++] = (acs_finding){kind, *bytes, segment};
+    checked->findings[checked->count++] = (acs_finding){kind, *bytes, segment, UINT32_MAX};
 }
 
 /* ------------------------------------------------------------------------------------------------------------ names */
@@ -71,6 +71,12 @@ static arg_pointer pointer_near(const acs_checked *c, uint64_t address)
         }
     }
     return best;
+}
+
+bool acs_findings_same_pointer(const acs_checked *checked, uint64_t a, uint64_t b)
+{
+    const arg_pointer x = pointer_near(checked, a), y = pointer_near(checked, b);
+    return x.arg == y.arg && x.byte == y.byte;
 }
 
 /* The place behind a string or a character that begins here; the same place if none does. */
@@ -169,24 +175,127 @@ static void print_origin(FILE *to, const acs_memory_range *range)
         (void)fprintf(to, "memory that acs_malloc did not make");
 }
 
-/* Write where bytes lie: from where to where, and in which memory. */
-static void print_place(FILE *to, const acs_checked *c, const acs_found_bytes *b)
+/* Write where bytes lie: from where on, if they are not `all` of those also how far, and in which memory. */
+static void print_place(FILE *to, const acs_checked *c, const acs_found_bytes *b, bool all)
 {
     (void)fputs("from ", to);
     print_address(to, c, b->first);
-    (void)fprintf(to, " on, within %llu bytes, in ", (unsigned long long)(b->end - b->first));
+    (void)fputs(" on, ", to);
+    if (!all)
+        (void)fprintf(to, "within %llu bytes, ", (unsigned long long)(b->end - b->first));
+    (void)fputs("in ", to);
     print_origin(to, b->range);
 }
 
 /* --------------------------------------------------------------------------------------------------------- findings */
 
+static const char *access_word(uint8_t access)
+{
+    return access & ACS_READ ? access & ACS_WRITE ? "inout" : "in" : "out";
+}
+
+/* Write one thing in which a segment was wrong, if it was; `parts` counts them. */
+static void print_part(FILE *to, const char *form, uint64_t was, uint64_t is, int *parts)
+{
+    if (was == is)
+        return;
+    (void)fputs((*parts)++ ? " and " : " ", to);
+    (void)fprintf(to, form, (unsigned long long)was, (unsigned long long)is);
+}
+
+/* Write how the segment differs from the one that was found to be right. */
+static void print_cause(FILE *to, const acs_checked *c, uint32_t segment)
+{
+    const acs_segment *was = &c->segments[segment], *is = &c->corrected[segment];
+    const bool late = was->base > is->base, tile = is->rows > 1;
+    int parts = 0;
+    (void)fprintf(to, " (segment %u", segment);
+    print_part(to, late ? "starts %llu bytes too late" : "starts %llu bytes too early",
+               late ? was->base - is->base : is->base - was->base, 0, &parts);
+    if (tile && was->rows <= 1) {
+        (void)fprintf(to, "%s is no run: found %llu rows of %llu bytes, pitch %llu", parts ? " and" : "",
+                      (unsigned long long)is->rows, (unsigned long long)is->row_bytes, (unsigned long long)is->pitch_bytes);
+    } else if (tile) {
+        print_part(to, "has %llu rows, found %llu", was->rows, is->rows, &parts);
+        print_part(to, "has pitch %llu, found %llu", was->pitch_bytes, is->pitch_bytes, &parts);
+        print_part(to, "has rows of %llu bytes, found %llu", was->row_bytes, is->row_bytes, &parts);
+    } else if (!parts || acs_segment_end(was) != acs_segment_end(is)) {
+        print_part(to, "has %llu bytes, found %llu", was->row_bytes, is->row_bytes, &parts);
+    }
+    (void)fputc(')', to);
+}
+
+/* Whether the footprint with what was found has other bytes than the program named for the segment. */
+static bool is_reshaped(const acs_checked *c, uint32_t segment)
+{
+    const acs_segment *was = &c->segments[segment];
+    const acs_segment *is = c->corrected ? &c->corrected[segment] : was;
+    return was->base != is->base || was->row_bytes != is->row_bytes || was->rows != is->rows ||
+           (is->rows > 1 && was->pitch_bytes != is->pitch_bytes);
+}
+
+/*
+ * The segment that is named as written, but was not changed, while this one was changed and is named as read; UINT32_MAX:
+ * there is none, or several.
+ */
+static uint32_t swapped_with(const acs_checked *c, const acs_finding *f)
+{
+    uint32_t found = UINT32_MAX;
+    if (f->kind != ACS_FOUND_WRITES_UNNAMED)
+        return found;
+    for (uint32_t i = 0; i < c->segment_count; i++) {
+        const acs_segment *s = &c->segments[i];
+        const bool written = s->access == ACS_UPDATE || s->access == ACS_WRITE;
+        if (s->extent != ACS_EXTENT_BYTES || !written || !s->row_bytes || is_reshaped(c, i) ||
+            acs_compare_use(c->image, s).changed)
+            continue;
+        if (found != UINT32_MAX)
+            return UINT32_MAX;
+        found = i;
+    }
+    return found;
+}
+
 static void print_segment(FILE *to, const acs_checked *c, const acs_finding *f, const char *what, const char *advice)
 {
     const acs_segment *s = &c->segments[f->segment];
-    (void)fprintf(to, "%s %llu of %llu bytes of segment %u, which is %s; the first lie %llu bytes behind its beginning: is "
-                  "it %s?", what, (unsigned long long)f->bytes.bytes, (unsigned long long)(s->rows * s->row_bytes),
-                  f->segment, s->access & ACS_READ ? s->access & ACS_WRITE ? "inout" : "in" : "out",
-                  (unsigned long long)(f->bytes.first - s->base), advice);
+    const unsigned long long bytes = f->bytes.bytes, all = s->rows * s->row_bytes, first = f->bytes.first - s->base;
+    const uint32_t other = swapped_with(c, f);
+    if (f->bytes.end > acs_segment_end(s))
+        (void)fprintf(to, "%s %llu bytes, the first in segment %u", what, bytes, f->segment);
+    else if (bytes == all)
+        (void)fprintf(to, "%s all %llu bytes of segment %u", what, all, f->segment);
+    else
+        (void)fprintf(to, "%s %llu of %llu bytes of segment %u", what, bytes, all, f->segment);
+    (void)fprintf(to, ", which is %s", access_word(s->access));
+    if (first)
+        (void)fprintf(to, ", from its byte %llu on", first);
+    else if (bytes != all)
+        (void)fputs(", from its first byte on", to);
+    if (f->cause != UINT32_MAX)
+        print_cause(to, c, f->cause);
+    else if (!c->corrected || c->corrected[f->segment].access != s->access)
+        (void)fprintf(to, ": is it %s?", advice);
+    if (other != UINT32_MAX)
+        (void)fprintf(to, " Segments %u and %u may be swapped.", f->segment < other ? f->segment : other,
+                      f->segment < other ? other : f->segment);
+}
+
+/* Write of bytes outside the footprint how the program may have meant them to be inside, how many, and where. */
+static void print_outside(FILE *to, const acs_checked *c, const acs_finding *f)
+{
+    const unsigned long long bytes = f->bytes.bytes, pieces = f->bytes.pieces;
+    const bool writes = f->kind == ACS_FOUND_WRITES_UNNAMED;
+    if (writes)
+        (void)fprintf(to, "changed %llu bytes outside its footprint", bytes);
+    else
+        (void)fputs("reads bytes outside its footprint", to);
+    if (f->cause != UINT32_MAX)
+        print_cause(to, c, f->cause);
+    if (pieces > 1)
+        (void)fprintf(to, ", in %llu pieces", pieces);
+    (void)fputs(", ", to);
+    print_place(to, c, &f->bytes, writes && pieces == 1);
 }
 
 static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
@@ -197,17 +306,13 @@ static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
     }
     switch (f->kind) {
     case ACS_FOUND_WRITES_UNNAMED:
-        if (f->segment != UINT32_MAX) {
+        if (f->segment != UINT32_MAX)
             print_segment(to, c, f, "changed", "inout");
-            break;
-        }
-        (void)fprintf(to, "changed %llu bytes outside its footprint, in %llu piece%s, ", (unsigned long long)f->bytes.bytes,
-                      (unsigned long long)f->bytes.pieces, f->bytes.pieces == 1 ? "" : "s");
-        print_place(to, c, &f->bytes);
+        else
+            print_outside(to, c, f);
         break;
     case ACS_FOUND_READS_UNNAMED:
-        (void)fputs("reads bytes outside its footprint, ", to);
-        print_place(to, c, &f->bytes);
+        print_outside(to, c, f);
         break;
     case ACS_FOUND_READS_OUT:
         print_segment(to, c, f, "reads old bytes among",
@@ -223,50 +328,6 @@ static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
 }
 
 /* -------------------------------------------------------------------------------------------------------- footprint */
-
-/* Make room in the footprint for bytes that it lacks: at the end, or the beginning, of a segment, or in a new one. */
-static uint32_t add_bytes(acs_segment *segments, uint32_t count, const acs_found_bytes *b, uint8_t access)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        acs_segment *s = &segments[i];
-        if (s->extent != ACS_EXTENT_BYTES || s->rows > 1 || s->base < b->range->first || s->base >= b->range->end)
-            continue;
-        const uint64_t end = s->base + s->row_bytes;
-        if (b->first > end + TUNE_CHECK_NEAR || b->end + TUNE_CHECK_NEAR < s->base)
-            continue;
-        const uint64_t first = b->first < s->base ? b->first : s->base;
-        s->row_bytes = (b->end > end ? b->end : end) - first;
-        s->base = first;
-        s->access |= access;
-        return count;
-    }
-    segments[count] = acs_make_segment(ACS_EXTENT_BYTES, (acs_access)access, b->first, b->end - b->first, 1, 0);
-    return count + 1;
-}
-
-/* Correct the copy of the footprint by a finding. @return the number of segments. */
-static uint32_t correct(const acs_checked *c, acs_segment *segments, uint32_t count, const acs_finding *f)
-{
-    const bool about_segment = f->segment != UINT32_MAX;
-    if (!f->bytes.bytes)
-        return count;
-    switch (f->kind) {
-    case ACS_FOUND_READS_OUT:
-        segments[f->segment].access = acs_compare_use(c->image, &c->segments[f->segment]).changed ? ACS_UPDATE : ACS_READ;
-        return count;
-    case ACS_FOUND_WRITES_UNNAMED:
-    case ACS_FOUND_UNWRITTEN:
-        if (about_segment) {
-            segments[f->segment].access = ACS_UPDATE;
-            return count;
-        }
-        return add_bytes(segments, count, &f->bytes, ACS_UPDATE);
-    case ACS_FOUND_READS_UNNAMED:
-        return add_bytes(segments, count, &f->bytes, ACS_READ);
-    default:
-        return count;
-    }
-}
 
 static const char *access_name(uint8_t access)
 {
@@ -321,24 +382,14 @@ static void print_named(FILE *to, const acs_checked *c, const acs_segment *s)
     (void)fputc(')', to);
 }
 
-/* Write the footprint as the findings would have it. */
-static void print_footprint(FILE *to, const acs_checked *c)
+static void print_footprint(FILE *to, const acs_checked *c, const char *which, const acs_segment *segments, uint32_t count)
 {
-    acs_segment *segments = malloc((c->segment_count + c->count + 1) * sizeof *segments);
-    uint32_t count = c->segment_count;
-    if (!segments)
-        return;
-    if (count)
-        memcpy(segments, c->segments, count * sizeof *segments);
-    for (uint32_t i = 0; i < c->count; i++)
-        count = correct(c, segments, count, &c->findings[i]);
-    (void)fputs("acs: check:   footprint, with what was found: ACS_USES(", to);
+    (void)fprintf(to, "acs: check:   footprint, %s: ACS_USES(", which);
     for (uint32_t i = 0; i < count; i++) {
         (void)fputs(i ? ", " : "", to);
         print_named(to, c, &segments[i]);
     }
     (void)fputs(")\n", to);
-    free(segments);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- report */
@@ -352,19 +403,24 @@ static void report_one(const acs_checked *c, const acs_finding *f, FILE *report)
         return;
     print_finding(memory, c, f);
     if (fclose(memory) == 0 && text) {
-        acs_failures_footprint(c->context, c->op, c->label, text);
+        acs_failures_footprint(c->context, c->op, c->number, c->label, text);
         const acs_site site = acs_label_site(c->label);
         if (report)
-            (void)fprintf(report, "acs: check: op %llu '%s' (%s:%d) %s\n", (unsigned long long)c->op,
+            (void)fprintf(report, "acs: check: op %llu '%s' (%s:%d) %s\n", (unsigned long long)c->number,
                           acs_label_name(c->label), site.file ? site.file : "?", site.line, text);
     }
     free(text);
 }
 
-void acs_findings_report(const acs_checked *checked, bool print)
+void acs_findings_report(const acs_checked *checked, bool print, bool first)
 {
     for (uint32_t i = 0; i < checked->count; i++)
         report_one(checked, &checked->findings[i], print ? stderr : NULL);
-    if (print && checked->count)
-        print_footprint(stderr, checked);
+    if (!print || !checked->count)
+        return;
+    print_footprint(stderr, checked, first ? "as it is (arguments and segments count from 0)" : "as it is", checked->named,
+                    checked->segment_count);
+    if (checked->corrected)
+        print_footprint(stderr, checked, checked->corrected_right ? "corrected" : "with what was found; check it again",
+                        checked->corrected, checked->corrected_count);
 }

@@ -1,6 +1,6 @@
 /*
- * What the checks of a launch have found about its footprint; and the report of it: a line for each finding, and the
- * footprint as it should be, to paste.
+ * What the checks of a launch have found about its footprint; and the report of it: a line for each finding, the
+ * footprint as it is, and as it should be, to paste.
  */
 #ifndef ACS_CHECK_FINDINGS_H
 #define ACS_CHECK_FINDINGS_H
@@ -20,17 +20,23 @@ typedef struct acs_finding {
     acs_finding_kind kind;
     acs_found_bytes bytes;
     uint32_t segment; /* that it is about; UINT32_MAX: none */
+    uint32_t cause;   /* the segment with other bytes in the corrected footprint, which explains it; UINT32_MAX: none */
 } acs_finding;
 
 /* A launch that was checked. */
 typedef struct acs_checked {
     acs_context *context;
     const acs_launch_params *params;
-    const acs_segment *segments; /* as the program named them */
+    const acs_segment *named;    /* as the program named them */
+    const acs_segment *segments; /* as they are checked */
     uint32_t segment_count;
+    acs_segment *corrected;      /* the footprint with what was found: the segments, then others; NULL: not known */
+    uint32_t corrected_count;
+    bool corrected_right;        /* the check, run on it, finds nothing */
     const acs_image *image;
     acs_label label;
     acs_op op;
+    uint64_t number; /* of the op in the program, had there been no check */
     acs_finding findings[TUNE_CHECK_FINDINGS];
     uint32_t count;
 } acs_checked;
@@ -42,7 +48,12 @@ typedef struct acs_checked {
 void acs_findings_add(acs_checked *checked, acs_finding_kind kind, const acs_found_bytes *bytes);
 /* The segment that has the byte; UINT32_MAX: none. */
 uint32_t acs_segment_with(const acs_segment *segments, uint32_t count, uint64_t address);
-/* Keep the errors in the context; `print`: and write the report to standard error. Without findings nothing. */
-void acs_findings_report(const acs_checked *checked, bool print);
+/* Whether the report would name two addresses by the same pointer of an argument. */
+bool acs_findings_same_pointer(const acs_checked *checked, uint64_t a, uint64_t b);
+/*
+ * Keep the errors in the context; `print`: and write the report to standard error, the `first` one with a word about how
+ * it counts. Without findings nothing.
+ */
+void acs_findings_report(const acs_checked *checked, bool print, bool first);
 
 #endif

@@ -113,6 +113,7 @@ static void copy_footprint(acs_launch_check *c, const acs_draft *draft, bool *us
             s->access = ACS_UPDATE;
     }
     c->found.segments = c->segments;
+    c->found.named = c->named;
     c->found.segment_count = c->segment_count = count;
 }
 
@@ -149,10 +150,15 @@ static bool look_before(acs_launch_check *c)
 
 static void report_findings(acs_launch_check *c)
 {
+    acs_checks *all = c->context->checks;
     uint32_t findings = 0;
     for (uint32_t i = 0; i < c->found.count; i++)
         findings |= (uint32_t)1 << c->found.findings[i].kind;
-    acs_findings_report(&c->found, c->site && (findings & ~c->site->findings));
+    const bool news = c->site && (findings & ~c->site->findings);
+    if (news)
+        acs_correct_footprint(c);
+    acs_findings_report(&c->found, news, !all->reported);
+    all->reported |= news;
     if (c->site)
         c->site->findings |= findings;
 }
@@ -172,9 +178,9 @@ static bool look_behind(acs_launch_check *c)
         check_out(c);
     if (level == ACS_CHECK_ALL && !c->found.count)
         acs_hints_find(c);
-    (void)acs_image_store(&c->image, ACS_COPY_AFTER); /* fails only on a lost device */
     c->context->checks->checked++;
     report_findings(c);
+    (void)acs_image_store(&c->image, ACS_COPY_AFTER); /* fails only on a lost device */
     return true;
 }
 
@@ -182,6 +188,7 @@ static void free_check(acs_launch_check *c)
 {
     acs_spans_free(&c->spans);
     acs_image_free(&c->image);
+    free(c->found.corrected);
     free(c->segments);
     free(c->named);
 }
@@ -199,6 +206,24 @@ static bool is_chosen(acs_context *context)
     return acs_hash64(context->checks->asked++) % every == 0;
 }
 
+static acs_op last_op(const acs_launch_check *c)
+{
+    return acs_fifo_last(c->context->core.fifo);
+}
+
+/* Count the ops behind `before` as the check's own. */
+static void count_own(acs_launch_check *c, acs_op before)
+{
+    c->context->checks->own += last_op(c) - before;
+}
+
+/* The op was queued: give it the number that it has without a check. */
+static void number_op(acs_launch_check *c, acs_op op)
+{
+    c->found.op = op;
+    c->found.number = op - c->context->checks->own;
+}
+
 acs_op acs_check_launch(acs_context *context, const acs_launch_params *p)
 {
     bool useless = p->no_wait || p->uses.any || acs_capture_on(context) || acs_group_on(context);
@@ -210,9 +235,13 @@ acs_op acs_check_launch(acs_context *context, const acs_launch_params *p)
     const bool chosen = is_chosen(context);
     if (chosen && !useless && !find_footprint(&c, &useless))
         return 0;
+    acs_op before = last_op(&c);
     const bool looks = chosen && !useless && acs_trial_wait(context) && look_before(&c);
-    c.found.op = acs_trial_launch(&c);
+    count_own(&c, before);
+    number_op(&c, acs_trial_launch(&c));
+    before = last_op(&c);
     const bool checked = looks && acs_trial_ended_well(context, c.found.op) && look_behind(&c);
+    count_own(&c, before);
     context->checks->ops += c.found.op != 0;
     context->checks->left_out += chosen && c.found.op && !checked;
     return c.found.op;
@@ -244,8 +273,12 @@ void acs_check_op_begin(acs_draft *draft)
     }
     c->context = c->found.context = context;
     c->found.params = &c->params;
+    c->once = true;
     copy_footprint(c, draft, &useless);
-    if (!useless && acs_trial_wait(context) && look_before(c)) {
+    const acs_op before = last_op(c);
+    const bool looks = !useless && acs_trial_wait(context) && look_before(c);
+    count_own(c, before);
+    if (looks) {
         draft->check = c;
         return;
     }
@@ -259,7 +292,8 @@ void acs_check_op_end(acs_draft *draft, acs_op op)
     acs_launch_check *c = draft->check;
     if (!c)
         return;
-    c->found.op = op;
+    number_op(c, op);
+    const acs_op before = last_op(c);
     acs_context_queued(c->context, op, false); /* a thread may have to wake up for it */
     if (acs_trial_ended_well(c->context, op) && acs_image_load(&c->image, ACS_COPY_AFTER)) {
         c->site = acs_checks_site(c->context->checks, c->found.label);
@@ -269,6 +303,7 @@ void acs_check_op_end(acs_draft *draft, acs_op op)
     } else {
         c->context->checks->left_out++;
     }
+    count_own(c, before);
     acs_check_op_drop(draft);
 }
 

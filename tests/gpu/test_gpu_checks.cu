@@ -6,7 +6,7 @@
 
 #include <string>
 
-#define READS "reads bytes outside its footprint,"
+#define READS "reads bytes outside its footprint"
 
 enum { ITEMS = 4096, USED = 3000 };
 
@@ -82,13 +82,16 @@ static void launch_all(acs_context *context, const arrays &a)
         const char *says;
     } updates[] = {
         {{x, y, z}, nullptr},
-        {{y, z}, READS " from 'a.x' on, within 12000 bytes"},
-        {{x, z}, "changed 12000 bytes outside its footprint, in 1 piece, from 'a.y' on, within 12000 bytes"},
-        {{ACS_IN(a.x, bytes - 4), y, z}, READS " from 'a.x' + 11996 bytes on, within 4 bytes"},
-        {{ACS_IN(a.x, USED), y, z}, READS " from 'a.x' + 3000 bytes on, within 9000 bytes"},
-        {{x, y, ACS_OUT(a.z, bytes)}, "reads old bytes among 12000 of 12000 bytes of segment 2, which is out"},
+        {{y, z}, READS ", from 'a.x' on, within 12000 bytes"},
+        {{x, z}, "changed 12000 bytes outside its footprint, from 'a.y' on, in "},
+        {{ACS_IN(a.x, bytes - 4), y, z},
+         READS " (segment 0 has 11996 bytes, found 12000), from 'a.x' + 11996 bytes on, within 4 bytes"},
+        {{ACS_IN(a.x, USED), y, z},
+         READS " (segment 0 has 3000 bytes, found 12000), from 'a.x' + 3000 bytes on, within 9000 bytes"},
+        {{x, y, ACS_OUT(a.z, bytes)}, "reads old bytes among all 12000 bytes of segment 2, which is out"},
+        {{x, ACS_OUT(a.y + 1, bytes), z}, "footprint (segment 1 starts 4 bytes too late), from 'a.y' on, in "},
         {{x, ACS_OUT(a.y, bytes + 4), z}, "did not write 4 of 12004 bytes of segment 1, which is out"},
-        {{x, y, ACS_IN(a.z, bytes)}, "bytes of segment 2, which is in; the first lie 0 bytes behind"},
+        {{x, y, ACS_IN(a.z, bytes)}, "bytes of segment 2, which is in"},
     };
     for (const auto &u : updates)
         for (int decided = 0; decided < 2; decided++) {
@@ -107,7 +110,7 @@ static void launch_all(acs_context *context, const arrays &a)
     CHECK(ACS_LAUNCH_ON(context, count_kernel, 12, 256, 0, ACS_ARGS(a.values, a.sum), ACS_USES(values, sum)) != 0);
     check_found(context, nullptr);
     CHECK(ACS_LAUNCH_ON(context, count_kernel, 12, 256, 0, ACS_ARGS(a.values, a.sum), ACS_USES(sum)) != 0);
-    check_found(context, READS " from 'a.values' on, within 12000 bytes");
+    check_found(context, READS ", from 'a.values' on, within 12000 bytes");
 }
 
 template <class T> static T *block_of(acs_context *context, size_t items)

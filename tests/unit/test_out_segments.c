@@ -10,8 +10,10 @@
 #include <cmocka.h>
 
 #include "memory_fixture.h"
+#include "report_fixture.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,15 +76,15 @@ static void what_is_left_is_found(void **state)
         uint64_t bytes, at, left;
         const char *says; /* NULL: so little is not found */
     } rows[] = {
-        {BYTES, 0, BYTES, "100000 of 100000 bytes of segment 0"},
-        {BYTES, BYTES - 4, 4, "4 of 100000 bytes of segment 0, which is out; the first lie 99996"}, /* a tail */
-        {BYTES, 5000, 8, "the first lie"},
-        {BYTES, 0, 64, "the first lie 0 bytes behind"},
+        {BYTES, 0, BYTES, "did not write all 100000 bytes of segment 0"},
+        {BYTES, BYTES - 4, 4, "4 of 100000 bytes of segment 0, which is out, from its byte 99996 on"}, /* a tail */
+        {BYTES, 5000, 8, ", from its byte"},
+        {BYTES, 0, 64, "which is out, from its first byte on: is it inout?"},
         {BYTES, 5000, 4, "4 of 100000 bytes"},
         {BYTES, 5001, 3, "3 of 100000 bytes"},
-        {400, 200, 7, "7 of 400 bytes of segment 0, which is out; the first lie 200"},
-        {4, 0, 4, "4 of 4 bytes"},
-        {3, 0, 3, "3 of 3 bytes"},
+        {400, 200, 7, "7 of 400 bytes of segment 0, which is out, from its byte 200 on"},
+        {4, 0, 4, "all 4 bytes"},
+        {3, 0, 3, "all 3 bytes"},
         {BYTES, 0, 0, NULL},
     };
     (void)state;
@@ -99,6 +101,34 @@ static void what_is_left_is_found(void **state)
         assert_int_equal(statistics_of(context).memory_versions, 0);
         acs_free(context, block);
         assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
+/* The report has the footprint as it is. One that is read loses no bytes, since reads are not seen; one that is out may. */
+static void footprints_are_corrected_as_far_as_writes_tell(void **state)
+{
+    static const struct {
+        bool out;
+        const char *corrected;
+    } rows[] = {{true, "ACS_USES(ACS_OUT(to, 64))\n"}, {false, "ACS_USES(ACS_INOUT(to, 68))\n"}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        acs_context *context = open_checked(0);
+        unsigned char *to = block_of(context, ACS_MEMORY_DEVICE, 256);
+        const uint64_t bytes = 64, none = 0;
+        char text[4096];
+        capture report;
+        capture_begin(&report);
+        const acs_op op = ACS_LAUNCH_ON(context, &g_fill, 1, 1, 0, ACS_ARGS(to, bytes, none, none),
+                                        ACS_USES(rows[i].out ? ACS_OUT(to + 4, 64) : ACS_INOUT(to + 4, 64)));
+        capture_end(&report, text, sizeof text);
+        assert_says(text, "op 1 'fill'");
+        assert_says(text, "footprint, as it is (arguments and segments count from 0): ACS_USES(ACS_");
+        assert_says(text, "OUT((char *)(to) + 4, 64))\n");
+        assert_says(text, rows[i].corrected);
+        assert_found(context, op, "changed 4 bytes outside its footprint (segment 0 starts 4 bytes too late), from 'to' on");
+        close_and_read(context, text, sizeof text);
+        assert_string_equal(text, "acs: check: 1 of 1 ops were checked\n");
     }
 }
 
@@ -128,7 +158,7 @@ static void a_row_of_a_tile_is_missed(void **state)
         assert_int_equal(acs_sync(context), ACS_OK);
         acs_op op = ACS_LAUNCH_ON(context, &g_tile, 1, 1, 0, ACS_ARGS(block, rows, row),
                                   ACS_USES(ACS_TILE_OUT(block, 64, 16, PITCH)));
-        assert_found(context, op, "64 of 1024 bytes of segment 0, which is out; the first lie 2304");
+        assert_found(context, op, "64 of 1024 bytes of segment 0, which is out, from its byte 2304 on");
         unsigned char seen[16 * PITCH];
         acs_memcpy(context, seen, block, sizeof seen);
         assert_int_equal(acs_sync(context), ACS_OK);
@@ -174,7 +204,7 @@ static void footprints_by_a_function_are_looked_at(void **state)
         assert_int_equal(seen[0], 3);
         assert_int_equal(seen[1023], 6);
         acs_op op = ACS_LAUNCH_ON(context, &g_double, 1, 1, 0, ACS_ARGS(block, less), ACS_USES_FN(second_half, NULL));
-        assert_found(context, op, "12 of 512 bytes of segment 1, which is out; the first lie 500");
+        assert_found(context, op, "12 of 512 bytes of segment 1, which is out, from its byte 500 on");
         assert_int_equal(acs_close(context), ACS_OK);
     }
 }
@@ -426,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_left_is_found),
+        cmocka_unit_test(footprints_are_corrected_as_far_as_writes_tell),
         cmocka_unit_test(a_row_of_a_tile_is_missed),
         cmocka_unit_test(footprints_by_a_function_are_looked_at),
         cmocka_unit_test(what_is_read_too_is_left_alone),
