@@ -68,6 +68,13 @@ class Report:
         """Something to know."""
         self._add(source, at, "note: " + what)
 
+    def nothing(self):
+        """No launch becomes an op, so nothing changes."""
+        self.lines = [line for line in self.lines if not line[2].startswith("note")]
+        places = sum(count for (what, _), count in self.counts.items() if what in ("left", "drained"))
+        self.counts = collections.Counter({("left", "place"): places} if places else {})
+        self.lines = [(path, at, what.replace("drained:", "left:", 1)) for path, at, what in self.lines]
+
     def finish(self):
         """Write all lines and the sums; the exit status."""
         for path, line, what in sorted(set(self.lines)):
