@@ -162,7 +162,10 @@ def rewrite(program, source, begin, launch, close, open_at, end, found):
     text_of = ", ".join(written) if changed else source.part(open_at + 1, end)
     made = "ACS_ARGS(" + text_of + ")" if written else "ACS_NO_ARGS"
     remark = None
-    if kernel is None:
+    if kernel and any(re.search(r"\bcuda(?:Texture|Surface)Object_t\b", parameter) for parameter in kernel.params):
+        made += ", ACS_USES_ANY"
+        remark = "a texture or surface hides memory, so the launch has no footprint"
+    elif kernel is None:
         made += ", ACS_USES_ANY"
         remark = "no kernel of this name is known, so it has no footprint" if kind == "name" else \
             "a pointer gives the kernel, so it has no footprint"

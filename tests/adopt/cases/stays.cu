@@ -11,6 +11,7 @@ __global__ void shift(float *x, float a = 1, float b = 2) { x[0] += a * b; }
 __global__ void over(int *x) { x[0] = 1; }
 __global__ void over(float *x) { x[0] = 1; }
 __global__ void both(pair p) { (void)p; }
+__global__ void fetch(float *x, cudaTextureObject_t texture) { x[0] = tex1Dfetch<float>(texture, 0); }
 template <class T> __global__ void deduced(T *x) { x[0] = T(); }
 template <int N, class T> __global__ void half(T *x) { x[0] = N; }
 template <class... T> __global__ void many(T... x) {}
@@ -30,6 +31,7 @@ void run(float *x, int *k, cudaStream_t *streams, int i, void (*given)(float *, 
     shift<<<1, 32>>>(x);
     shift<<<1, 32>>>(x, 1, 2);
     over<<<1, 32>>>(x);
+    fetch<<<1, 32>>>(x, 0);
     both<<<1, 32>>>({1, 2});
     deduced<<<1, 32>>>(x);
     half<3><<<1, 32>>>(x);
