@@ -1,0 +1,247 @@
+"""What the rules must know of the whole program: its kernels and functions, captures, timers, memory that the host sees."""
+import collections
+import os
+import re
+
+import acs_adopt.text as text
+
+Kernel = collections.namedtuple("Kernel", "name path template params defaults")
+Function = collections.namedtuple("Function", "name begin end device")
+
+ATTRIBUTE = re.compile(r"\b(?:__launch_bounds__|__attribute__|__align__|alignas|__maxnreg__|__cluster_dims__|"
+                       r"__block_size__|__declspec|noexcept|decltype)\s*\(")
+SCOPE = re.compile(r"^\s*(?:inline\s+)?(?:namespace\b|extern\b[^()]*$|(?:template\s*<[^{}]*>\s*)?(?:typedef\s+)?"
+                   r"(?:class|struct|union|enum)\b[^()]*$|(?:class|struct|union)\b[^(]*:[^:])")
+NO_FUNCTION = ("if", "for", "while", "switch", "catch", "return", "sizeof", "defined")
+# Memory that the host sees without a copy, or a copy that runs on after its call.
+SEEN = re.compile(r"\b(cudaMallocManaged|__managed__|cudaHostAlloc|cudaMallocHost|cudaHostRegister|cudaHostGetDevicePointer|"
+                  r"cuMemAllocManaged|cuMemHostAlloc|cudaMemAllocationTypePinned)\b")
+ASYNC = re.compile(r"\bcudaMemcpyAsync\s*\(")
+CAPTURE = re.compile(r"\bcu(?:da)?StreamBeginCapture\w*\s*\(")
+# Waits of the GPU for something that is no call of this program's order.
+OUTER = re.compile(r"\b(cuStreamWaitValue\w*|cuStreamBatchMemOp\w*|cudaWaitExternalSemaphoresAsync\w*|cudaIpc\w+|"
+                   r"cudaStreamAttachMemAsync)\s*\(")
+
+
+def without_attributes(header):
+    """The header of a function without attributes that have brackets."""
+    while True:
+        match = ATTRIBUTE.search(header)
+        if not match:
+            return header
+        end = text.closing(header, match.end() - 1)
+        if end < 0:
+            return header
+        header = header[:match.start()] + " " * (end + 1 - match.start()) + header[end + 1:]
+
+
+def one_branch(source):
+    """The code, with what is between #else and #endif left out where its brackets do not match by themselves."""
+    code, stack = source.code, []
+    for begin, end in source.directives:
+        word = re.match(r"\s*#\s*(\w*)", source.plain[begin:end]).group(1)
+        if word in ("if", "ifdef", "ifndef"):
+            stack.append(None)
+        elif word in ("else", "elif", "endif") and stack:
+            if stack[-1] is not None:
+                branch = code[stack[-1]:begin]
+                if branch.count("{") != branch.count("}"):
+                    code = code[:stack[-1]] + text.blank(branch) + code[begin:]
+            if word == "endif":
+                stack.pop()
+            else:
+                stack[-1] = end
+    return code
+
+
+def functions(source):
+    """The functions that a file defines."""
+    code, found, stack, first = one_branch(source), [], [], 0
+    for match in re.finditer(r"[{};]", code):
+        char, at = match.group(0), match.start()
+        if char == "{":
+            header = without_attributes(code[first:at])
+            name = re.search(r"([~\w]+)\s*\(", header)
+            inside = any(kind == "function" for kind, _ in stack)
+            if not inside and name and not SCOPE.match(header) and name.group(1) not in NO_FUNCTION and \
+                    "=" not in header[:name.start()]:
+                words = set(re.findall(r"__global__|__device__", header))
+                found.append(Function(name.group(1), at, len(code), bool(words)))
+                stack.append(("function", len(found) - 1))
+            else:
+                stack.append(("block", None))
+        elif char == "}" and stack:
+            kind, number = stack.pop()
+            if kind == "function":
+                found[number] = found[number]._replace(end=at + 1)
+        first = at + 1
+    return found
+
+
+def kernels(source):
+    """The kernels that a file declares or defines."""
+    found = []
+    for match in re.finditer(r"\b__global__\b", source.code):
+        end = re.compile(r"[;{]").search(source.code, match.end())
+        if not end:
+            continue
+        header = without_attributes(source.code[match.end():end.start()])
+        name = re.search(r"([A-Za-z_]\w*)\s*\(", header)
+        if not name:
+            continue
+        begin = match.end() + name.end() - 1
+        close = text.closing(source.code, begin)
+        parts = text.split(source.code, begin + 1, close) if close > 0 else None
+        if parts is None:
+            continue
+        params = [" ".join(source.code[a:b].split()) for a, b in parts]
+        params = [] if params == ["void"] else params
+        # template <...> before __global__, with nothing but words between.
+        before = source.code[:match.start()].rstrip()
+        template = None
+        words = re.search(r"(?:\b(?:static|inline|extern|__forceinline__)\s*)*$", before)
+        before = before[:words.start()].rstrip()
+        if before.endswith(">"):
+            open_at = text.opening_angle(before, len(before) - 1)
+            if open_at > 0 and text.word_before(before, open_at)[0] == "template":
+                inner = text.split(before, open_at + 1, len(before) - 1) or []
+                template = [before[a:b] for a, b in inner]
+        if template == []:
+            continue  # an explicit specialisation
+        found.append(Kernel(name.group(1), source.path, template, params, sum("=" in p for p in params)))
+    return found
+
+
+class Program:
+    """All files that were given, and the local headers that they include."""
+
+    def __init__(self, sources, include_dirs=()):
+        self.sources = sources
+        self.notes = []  # (source, position, text)
+        self.headers = {}
+        self.sees = {}  # {path: paths of the files that it is made of}
+        self.given = {os.path.realpath(s.path) for s in sources}
+        for source in sources:
+            self.sees[source.path] = self._includes(source, include_dirs, set())
+        everything = list(sources) + [s for s in self.headers.values() if os.path.realpath(s.path) not in self.given]
+        self.kernels = collections.defaultdict(list)
+        self.functions = {}
+        for source in everything:
+            for kernel in kernels(source):
+                self.kernels[kernel.name].append(kernel)
+            self.functions[source.path] = functions(source)
+        self.everything = everything
+        self._facts()
+        self._captures()
+        self._devices()
+
+    def _includes(self, source, dirs, seen):
+        seen.add(os.path.realpath(source.path))
+        for begin, end in source.directives:
+            match = re.match(r'\s*#\s*include\s*"([^"]+)"', source.text[begin:end])
+            if not match:
+                continue
+            for folder in [os.path.dirname(source.path)] + list(dirs):
+                path = os.path.join(folder, match.group(1))
+                real = os.path.realpath(path)
+                if not os.path.isfile(path) or real in seen:
+                    continue
+                if real not in self.headers:
+                    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                        self.headers[real] = text.Source(os.path.relpath(path), file.read())
+                    if real not in self.given and re.search(r"<<<|\bcudaMemcpy(?:Async)?\s*\(", self.headers[real].plain):
+                        self.notes.append((source, begin, match.group(1) +
+                                           " has launches or copies, too: give this file to acs-adopt as well"))
+                self._includes(self.headers[real], dirs, seen)
+                break
+        return seen
+
+    def _facts(self):
+        self.prints = None  # the function by which kernels print: only waits of the CUDA runtime write that
+        self.seen_by_host = None  # why a blocking copy must wait for all that came before
+        self.timed = set()  # names of events whose times are taken
+        self.outer = []
+        self.thrust = False
+        for source in self.everything:
+            for function in self.functions[source.path]:
+                said = re.findall(r"\b(printf|assert)\s*\(", source.code[function.begin:function.end])
+                if function.device and said and self.prints != "printf":
+                    self.prints = max(said)
+            match = SEEN.search(source.code)
+            if match and not self.seen_by_host:
+                self.seen_by_host = match.group(1)
+            for call in ASYNC.finditer(source.code):
+                close = text.closing(source.code, call.end() - 1)
+                if "DeviceToDevice" not in source.code[call.end():close] and not self.seen_by_host:
+                    self.seen_by_host = "cudaMemcpyAsync"
+            for call in re.finditer(r"\bcudaEventElapsedTime\s*\(", source.plain):
+                parts = text.split(source.plain, call.end(), text.closing(source.plain, call.end() - 1)) or []
+                for begin, end in parts[1:]:
+                    self.timed.update(re.findall(r"[A-Za-z_]\w*", source.plain[begin:end]))
+            self.outer += [(source, m.start(), m.group(1)) for m in OUTER.finditer(source.code)]
+            self.thrust = self.thrust or bool(re.search(r"\bthrust::(?:device|host|universal)_vector\b", source.code))
+
+    def _captures(self):
+        """(file, line) of the first capture of a stream; None: there is none."""
+        self.captures = None
+        for source in self.everything:
+            match = CAPTURE.search(source.code)
+            if match and not self.captures:
+                self.captures = (source.path, source.line(match.start()))
+
+    def _devices(self):
+        """Whether the program uses several GPUs: it then chooses one in a loop, or in several ways."""
+        self.several_devices = None
+        chosen = set()
+        for source in self.sources:
+            for match in re.finditer(r"\bcudaSetDevice\s*\(", source.code):
+                if text.word_before(source.code, match.start())[0] in ("cudaError_t", "void", "int"):
+                    continue
+                close = text.closing(source.code, match.end() - 1)
+                argument = " ".join(source.code[match.end():close].split())
+                chosen.add(argument)
+                looped = self._in_loop(source, match.start(), argument)
+                if (looped or len(chosen) > 1) and not self.several_devices:
+                    self.several_devices = (source, match.start())
+
+    def _in_loop(self, source, at, argument):
+        function = self.function_at(source, at)
+        if not function:
+            return False
+        names = set(re.findall(r"[A-Za-z_]\w*", argument))
+        for loop in re.finditer(r"\b(?:for|while)\s*\(", source.code[function.begin:at]):
+            open_at = function.begin + loop.end() - 1
+            close = text.closing(source.code, open_at)
+            body = text.skip_space(source.code, close + 1)
+            end = text.closing(source.code, body) if source.code[body] == "{" else source.code.find(";", body)
+            if body <= at <= end and (names & set(re.findall(r"[A-Za-z_]\w*", source.code[open_at:close]))):
+                return True
+        return False
+
+    def function_at(self, source, at):
+        """The function whose body a position is in, or None."""
+        for function in self.functions[source.path]:
+            if function.begin <= at < function.end:
+                return function
+        return None
+
+    def on_device(self, source, at):
+        """Whether a position is in code of the GPU."""
+        function = self.function_at(source, at)
+        return function is not None and function.device
+
+    def kernels_seen(self, source, name):
+        """Declarations of a kernel that this file sees; where it sees none, those of the program."""
+        found = self.kernels.get(name, [])
+        own = [k for k in found if os.path.realpath(k.path) in self.sees[source.path]]
+        return own or found
+
+    def sync_stays(self):
+        """Why the runtime's own waits must stay; None: acs_sync does what they do."""
+        if self.prints:
+            return "kernels call " + self.prints + ", and only waits of the CUDA runtime write what they say"
+        if self.thrust:
+            return "containers of Thrust run work of their own"
+        if self.outer:
+            return self.outer[0][2] + " is used"
+        return None
