@@ -111,8 +111,8 @@ static inline acs_span acs_span_limit(acs_span a, int holds, acs_span low, acs_s
 }
 
 /*
- * A value as its type reads it: where it does not fit, any value of the type. One of 32 bits or more is then unlimited: as an
- * index it would reach beyond every allocation.
+ * A value as its type reads it: where it does not fit, any value of the type. One of 32 bits or more is then unlimited: as
+ * an index it would reach beyond every allocation.
  */
 static inline acs_span acs_span_read(acs_span a, int64_t least, int64_t most)
 {
@@ -215,13 +215,17 @@ static inline acs_span acs_span_passes(acs_span passes, int holds, acs_span step
     room = acs_span_floor(acs_span_point(room.high), step.low > 0 ? step : acs_span_negative(step));
     return acs_span_of(passes.low, acs_span_most(passes.low, acs_span_least(passes.high, room.high)));
 }
-/** Whether a loop whose counter starts at `first` and ends where it equals `end` gets there by this step. */
+/**
+ * Whether a loop that ends where its counter equals `end` gets there by this step. `first`: the counter one step before
+ * it is compared for the first time.
+ */
 static inline int acs_span_ends(acs_span first, acs_span step, acs_span end)
 {
     const int64_t by = step.low;
     if (!acs_span_is_point(step) || by == 0 || acs_span_is_empty(first) || acs_span_is_empty(end) ||
         !acs_span_is_limited(first) || !acs_span_is_limited(end))
         return 0;
+    first = acs_span_add(first, step);
     if (by > 0 ? first.high > end.low : first.low < end.high)
         return 0;
     if (by == 1 || by == -1)
@@ -314,6 +318,8 @@ static inline void acs_scan_join(acs_scan_shape *to, const acs_scan_shape *more)
 {
     const int64_t pitch = to->rows > 1 ? to->pitch : more->pitch;
     const int same = to->rows == 1 ? to->bytes <= pitch : more->rows == 1 || more->pitch == pitch;
+    if (to->whole)
+        return;
     if (!to->rows) {
         *to = *more;
         return;

@@ -187,7 +187,8 @@ public:
             convolve(s, FIRST, SECOND, width_ / 4, t.pool, t.weights2, t.conv2);
         launch(s, kernel_concat, BLOCK, concat_args{static_cast<unsigned>(n), tower_[0].conv2, tower_[1].conv2, z_},
                {in(tower_[0].conv2, features_), in(tower_[1].conv2, features_), out(z_, n)});
-        launch_grid(s, kernel_layer_dot, ctas_, REDUCE_BLOCK, layer_dot_args{{n, ctas_, partial_, tickets_}, z_, w_, res_}, uses,
+        launch_grid(s, kernel_layer_dot, ctas_, REDUCE_BLOCK, layer_dot_args{{n, ctas_, partial_, tickets_}, z_, w_, res_},
+                    uses,
                     5);
     }
 

@@ -1,6 +1,6 @@
 /*
- * Finds the footprints (scanned.h) in the header that acs-scan makes when this is built. On the CPU a kernel has no name that
- * a compiler gave it, so it is looked up by its own: acs_dual.hpp calls the kernel of `name` for the GPU `name_gpu`.
+ * Finds the footprints (scanned.h) in the header that acs-scan makes when this is built. On the CPU a kernel has no name
+ * that a compiler gave it, so it is looked up by its own: acs_dual.hpp calls the kernel of `name` for the GPU `name_gpu`.
  */
 #include "scanned.h"
 

@@ -1,6 +1,6 @@
 /*
- * Footprints that acs-scan has found in the workloads' kernels, where the build has made them (ACS_SCANNED), beside those that
- * the workloads name.
+ * Footprints that acs-scan has found in the workloads' kernels, where the build has made them (ACS_SCANNED), beside those
+ * that the workloads name.
  */
 #ifndef BENCH_SCANNED_H
 #define BENCH_SCANNED_H

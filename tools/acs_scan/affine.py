@@ -157,9 +157,9 @@ class Affine:
         return self._demand(node, value, node.data[-1]) if "wide" in node.data else value
 
     def _demand(self, node, value, kind):
-        if value.constant is not None and kind[0] == "u" and value.constant < 0:
-            return value + number(1 << int(kind[1:]))
-        if value.constant is None and not self._fits(value, kind):
+        if value.constant is not None:
+            return number(_wrapped(value.constant, kind))
+        if not self._fits(value, kind):
             self._demands.setdefault(node, set()).add(Demand(value, kind))
         return value
 
@@ -312,7 +312,8 @@ class Affine:
             return []
         unsigned = kind[0] == "u" or operation in _UNSIGNED
         operation = _UNSIGNED.get(operation, operation)
-        a, b = self.of(left), self.of(right)
+        a, b = (number(_wrapped(p.constant, ("u" if unsigned else "s") + kind[1:])) if p.constant is not None else p
+                for p in (self.of(left), self.of(right)))
         if not a.known or not b.known:
             return []
         demands = self.demands(left) | self.demands(right)
@@ -408,6 +409,13 @@ class Affine:
             found |= self._demands.get(node, set())
             work += node.args if node.kind in ("op", "phi", "select") else []
         return frozenset(Demand(self.expand(d.value), d.type) for d in found)
+
+
+def _wrapped(value, kind):
+    """A number as a type such as "u32" has it."""
+    size = 1 << int(kind[1:])
+    value %= size
+    return value - size if kind[0] == "s" and value >= size // 2 else value
 
 
 def _linear(polynomial, trip):

@@ -11,6 +11,7 @@ from .values import Values
 
 _WAYS_MOST = 16  # addresses that one instruction may have, by selections; more: the whole allocation of each pointer
 _NOT_NEGATIVE = ("trip", "tid", "ctaid", "ntid", "nctaid", "lane")  # kinds of atoms
+_LOST = frozenset({("lost",)})
 # Functions of the CUDA device library that touch no memory of the program's.
 _HARMLESS_CALLS = ("vprintf", "__assertfail", "cudaGraphSetConditional", "__nanosleep")
 
@@ -94,8 +95,8 @@ class _Scan:
 
     def origins(self, node):
         """
-        The addresses that a value may be made of: ("slot", Slot), ("symbol", name), ("space", name), ("load",), ("call",).
-        Products, quotients and halves of addresses are none.
+        The addresses that a value may be made of: ("slot", Slot), ("symbol", name), ("space", name), ("load",), ("call",). Of
+        products, quotients and halves of them: ("lost",).
         """
         node = self.values.resolve(node)
         if node not in self._origins:
@@ -111,15 +112,19 @@ class _Scan:
                 cone[at] = [self.values.resolve(a) for a in self._sources(at)]
                 work += cone[at]
         certain = {at: self._slot_of(at) in self._bases or at in self._addresses for at in cone}
-        self._until_still(cone, certain, lambda at: certain[at] or any(certain.get(a, self._is_certain(a)) for a in cone[at]))
+        kept = {at: cone[at] if at.kind != "op" or self._keeps_addresses(at) else [] for at in cone}
+        self._until_still(kept, certain, lambda at: certain[at] or any(certain.get(a, self._is_certain(a)) for a in kept[at]))
         found = {at: self._own_origins(at) for at in cone}
+        own = dict(found)
 
         def united(at):
             sets = [found[a] if a in found else self._origins[a] for a in cone[at]]
             sure = [certain.get(a, self._is_certain(a)) for a in cone[at]]
+            if at.kind == "op" and not self._keeps_addresses(at):
+                return _LOST if any(o[0] in ("slot", "load", "call", "lost") for s in sets for o in s) else frozenset()
             if at.kind == "op" and any(sure):  # what is added to an address is a number
                 sets = [s for s, is_sure in zip(sets, sure) if is_sure]
-            return found[at].union(*sets)
+            return own[at].union(*sets)
         self._until_still(cone, found, united)
         self._origins.update(found)
         self._certain.update(at for at in cone if certain[at])
@@ -154,7 +159,7 @@ class _Scan:
             return node.args
         if node.kind == "select":
             return node.args[:2]
-        return node.args if node.kind == "op" and self._keeps_addresses(node) else []
+        return node.args if node.kind == "op" else []
 
     def _own_origins(self, node):
         kind = node.kind
@@ -212,7 +217,8 @@ class _Scan:
         self._keep(access, where)
         for symbol in symbols:
             self.found.symbols[symbol] = self.found.symbols.get(symbol, False) or access.writes
-        for origin, why in ((("load",), "was read from memory"), (("call",), "a call returned")):
+        for origin, why in ((("load",), "was read from memory"), (("call",), "a call returned"),
+                            (("lost",), "was computed in a way that cannot be followed")):
             if origin in origins:
                 self.found.anything.append(f"{where}: {access.instruction.name} at an address that {why}")
         if not slots:

@@ -8,23 +8,28 @@ UNIFORM = ("slot", "ntid", "nctaid")
 
 
 class Atom:
-    """kind: "slot", "tid", "ctaid", "ntid", "nctaid", "lane", "trip", "op", "join", "symbol" or "unknown"."""
+    """Atoms that are alike are one object. kind: "slot", "tid", "ctaid", "ntid", "nctaid", "lane", "trip", "op", "join", "symbol" or "unknown"."""
 
-    __slots__ = ("kind", "data", "args", "uniform", "known", "_hash", "order")
+    __slots__ = ("kind", "data", "args", "uniform", "known", "number", "order")
+    _made = {}
 
-    def __init__(self, kind, data=None, args=()):
-        self.kind, self.data, self.args = kind, data, tuple(args)
+    def __new__(cls, kind, data=None, args=()):
+        key = (kind, data, tuple(args))
+        if key not in cls._made:
+            atom = super().__new__(cls)
+            atom._fill(*key)
+            cls._made[key] = atom
+        return cls._made[key]
+
+    def _fill(self, kind, data, args):
+        self.kind, self.data, self.args = kind, data, args
         self.uniform = kind in UNIFORM or (kind == "op" and all(a.uniform for a in self.args))
         self.known = kind not in ("unknown", "symbol") and all(a.known for a in self.args)
-        self._hash = hash((kind, data, self.args))
-        self.order = (kind, str(data), self._hash)
-
-    def __eq__(self, other):
-        return self is other or (isinstance(other, Atom) and self._hash == other._hash and self.kind == other.kind
-                                 and self.data == other.data and self.args == other.args)
+        self.number = len(self._made)
+        self.order = (kind, str(data), self.number)
 
     def __hash__(self):
-        return self._hash
+        return self.number
 
 
 class Polynomial:

@@ -56,15 +56,15 @@ def _use(reads, writes):
     return "reads and writes" if reads and writes else "reads" if reads else "writes"
 
 
-def _conditions(touch, spans_scope):
-    words = []
-    for limit in sorted(spans_scope, key=lambda l: formula(l.value)):
+def _conditions(limits):
+    words = set()
+    for limit in limits:
         value = formula(limit.value)
         if limit.high is not None:
-            words.append(f"{value} <= {formula(limit.high)}")
+            words.add(f"{value} <= {formula(limit.high)}")
         if limit.low is not None:
-            words.append(f"{value} >= {formula(limit.low)}")
-    return list(dict.fromkeys(words))
+            words.add(f"{value} >= {formula(limit.low)}")
+    return sorted(words)
 
 
 def describe(footprint, scope_of):
@@ -80,7 +80,7 @@ def describe(footprint, scope_of):
         lines.append(f"{_slot_name(slot)}: {use}")
         shown = {}
         for t in mine:
-            where = _conditions(t, scope_of(t))
+            where = _conditions(scope_of(t))
             text = f"{t.bytes} bytes at {formula(t.offset)}" + (" where " + " and ".join(where) if where else "")
             shown.setdefault(text, set()).add(_use(t.reads, t.writes))
         lines += [f"    {' and '.join(sorted(uses))} {text}" for text, uses in shown.items()]

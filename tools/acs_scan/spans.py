@@ -121,7 +121,7 @@ class Spans:
     def _limited(self, value, limits):
         """The span of a value that limits speak of."""
         own = sorted((limit for limit in limits if limit.value == value), key=_order)
-        span = self.bound(value, limits - frozenset(own))
+        span = self.bound(value, _simpler(limits, value))
         for limit in own:
             if limit in self._busy:
                 continue
@@ -209,7 +209,7 @@ class Spans:
                 continue
             holds = self._limit_holds(limit)
             self._busy.append(limit)
-            inside = self.bound(rest, limits - {limit})
+            inside = self.bound(rest, _simpler(limits, limit.value))
             self._busy.pop()
             low = self._uniform(limit.low) if limit.low is not None else self._new("acs_span_any()")
             high = self._uniform(limit.high) if limit.high is not None else self._new("acs_span_any()")
@@ -278,6 +278,11 @@ class Spans:
 def _text(polynomial):
     """The same for equal polynomials, and else different: to put them in an order."""
     return str(sorted((str([a.order for a in m]), c) for m, c in polynomial.terms.items())) if polynomial is not None else ""
+
+
+def _simpler(limits, value):
+    """The limits of values of fewer parts: those that a value is bounded with before its own limits. So that ends."""
+    return frozenset(limit for limit in limits if len(limit.value.by_varying()) < len(value.by_varying()))
 
 
 def _by_size(limits):

@@ -19,6 +19,9 @@ class Node:
     def __init__(self, kind, data, args, bits, number):
         self.kind, self.data, self.args, self.bits, self.number = kind, data, args, bits, number
 
+    def __hash__(self):
+        return self.number
+
     def __repr__(self):
         return f"{self.kind}{self.number}"
 
@@ -137,7 +140,7 @@ _NUMBER = re.compile(r"(-?)(0[xX][0-9a-fA-F]+|\d+)U?$")
 _SPACES = ("global", "shared", "local", "param", "const")
 _LARGEST = 16  # bytes of one lane of an instruction whose type is unknown here
 # Instructions whose address operand is not read or written by them, or only as a hint.
-_HARMLESS = {"prefetch", "prefetchu", "bar", "barrier", "membar", "fence", "discard", "applypriority", "mbarrier",
+_HARMLESS = {"prefetch", "prefetchu", "bar", "barrier", "membar", "fence", "applypriority", "mbarrier",
              "isspacep", "griddepcontrol", "nanosleep", "bra", "brx", "ret", "exit", "trap", "brkpt", "pmevent", "setmaxnreg",
              "createpolicy"}
 
@@ -149,14 +152,14 @@ class Values:
         self.function, self.flow = function, Flow(function.blocks)
         self.places = {p.name: i for i, p in enumerate(function.parameters)}
         self._known, self._of_instruction, self._at_entry, self._phis = {}, {}, {}, []
+        self.pointers = set()  # nodes that the compiler takes for addresses of global memory
         self._count, self._local = 0, []
         self._definitions = self._find_definitions()
         self._local = self._local_stores()
         if self._local and self._stored_otherwise():
-            self._local = []
+            self._local, self.pointers = [], set()
             self._known, self._of_instruction, self._at_entry = {}, {}, {}
         self.accesses, self.calls, self.unknown = [], [], []
-        self.pointers = set()  # nodes that the compiler takes for addresses of global memory
         self._collect()
         self._settle()
 
@@ -495,6 +498,8 @@ class Values:
             add(True, True, operands[where], space, self._stored(operands[where + 1:], block, at))
         elif instruction.name.startswith(("cp.async.ca.", "cp.async.cg.")) and len(operands) > 2 and operands[2].isdigit():
             add(True, False, operands[1], "global", (), int(operands[2]))
+        elif parts[0] == "discard" and operands[1:]:
+            add(False, True, operands[0], space, (), int(operands[1]))
         elif parts[0] == "wmma" and parts[1] in ("load", "store"):
             load = parts[1] == "load"
             add(load, not load, operands[1 if load else 0], space, (), 0)
