@@ -227,16 +227,19 @@ acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const 
 
 /* ----------------------------------------------------------------------------------------------------------- lookup */
 
-/* Read an entry's declaration. False: it has none. */
+/* Read an entry's declaration. False: it has none, and *declaration stays as it is. */
 static bool read(const entry *e, acs_declaration *declaration)
 {
     for (;;) {
         const uint32_t before = atomic_load_explicit(&e->turn, memory_order_acquire); /* B */
-        declaration->footprint = atomic_load_explicit(&e->footprint, memory_order_acquire);
-        declaration->user = atomic_load_explicit(&e->user, memory_order_acquire);
+        const acs_declaration found = {atomic_load_explicit(&e->footprint, memory_order_acquire),
+                                       atomic_load_explicit(&e->user, memory_order_acquire)};
         /* Relaxed: the two loads before it acquire. */
-        if (before % 2 == 0 && atomic_load_explicit(&e->turn, memory_order_relaxed) == before)
-            return declaration->footprint != NULL;
+        if (before % 2 == 0 && atomic_load_explicit(&e->turn, memory_order_relaxed) == before) {
+            if (found.footprint)
+                *declaration = found;
+            return found.footprint != NULL;
+        }
         acs_pause();
     }
 }

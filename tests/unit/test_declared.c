@@ -186,6 +186,24 @@ static void threads_declare_and_launch(void **state)
 
 /* ---------------------------------------------------------------------------------------------------------- launches */
 
+/* A kernel whose declaration was forgotten is still in the table: the footprint that the launch gives counts. */
+static void without_a_declaration_the_given_footprint_counts(void **state)
+{
+    (void)state;
+    const acs_uses given = {NULL, 0, saxpy_uses, NULL, ACS_LOOK_UP};
+    for (int forgotten = 0; forgotten < 2; forgotten++) {
+        acs_context *context = open_inline(ACS_CHECK_OFF, ACS_POOL_ON);
+        if (forgotten) {
+            assert_int_equal(acs_declare(&g_saxpy, saxpy_uses, NULL), ACS_OK);
+            assert_int_equal(acs_declare(&g_saxpy, NULL, NULL), ACS_OK);
+        }
+        const trial t = trial_of(context, &g_saxpy, given);
+        assert_saxpy(&t);
+        assert_int_equal(statistics_of(context).undeclared, 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 static void a_launch_without_uses_takes_the_declared_ones(void **state)
 {
     (void)state;
@@ -312,6 +330,7 @@ int main(void)
         INLINE(declaring_again_replaces),
         cmocka_unit_test(bad_declarations_are_refused),
         HOST(threads_declare_and_launch),
+        cmocka_unit_test(without_a_declaration_the_given_footprint_counts),
         cmocka_unit_test(a_launch_without_uses_takes_the_declared_ones),
         INLINE(wrong_arguments_are_refused_before_they_are_read),
         INLINE(footprint_functions_refuse_and_grow),
