@@ -299,6 +299,7 @@ typedef struct acs_footprint_input {
     size_t arg_count;         /**< number of arguments */
     const void *user;         /**< as given in acs_uses, or in acs_declare */
     const uint32_t *arg_bytes; /**< arg_bytes[i]: bytes of argument i */
+    uint32_t grid_is_most;     /**< nonzero: the GPU reads the grid's size (acs_grid_from); `grid` is its maximum */
 } acs_footprint_input;
 
 /**

@@ -267,8 +267,8 @@ static inline int acs_scan_fits(const acs_footprint_input *in, const uint32_t *s
     return 1;
 }
 /** Bytes of an argument as a number. */
-static inline acs_span acs_scan_number(const acs_footprint_input *in, size_t argument, size_t offset, size_t bytes,
-                                       int is_signed)
+static inline int64_t acs_scan_number(const acs_footprint_input *in, size_t argument, size_t offset, size_t bytes,
+                                      int is_signed)
 {
     const char *at;
     int64_t value = 0;
@@ -288,7 +288,7 @@ static inline acs_span acs_scan_number(const acs_footprint_input *in, size_t arg
         memcpy(&narrow, at, 1);
         value = is_signed ? (signed char)narrow : narrow;
     }
-    return acs_span_point(value);
+    return value;
 }
 static inline uint64_t acs_scan_address(const acs_footprint_input *in, size_t argument, size_t offset)
 {
@@ -418,6 +418,38 @@ static inline size_t acs_scan_add(acs_segment *out, size_t capacity, size_t at, 
     if (at < capacity)
         out[at] = segment;
     return at + 1;
+}
+
+/** How many sets of numbers a kernel's ranges are kept of. */
+#define ACS_SCAN_KEPT 16u
+
+/**
+ * The ranges of `count` pointers for these numbers: kept ones, else `compute` makes them. If another thread is looking, they
+ * are computed and not kept.
+ */
+static inline void acs_scan_ranges(int *busy, int64_t *keys, const int64_t *numbers, size_t length, acs_scan_pointer *kept,
+                                   acs_scan_pointer *p, size_t count, void (*compute)(const int64_t *, acs_scan_pointer *))
+{
+    uint64_t hash = 0;
+    size_t i;
+    if (__atomic_exchange_n(busy, 1, __ATOMIC_ACQUIRE)) {
+        memset(p, 0, count * sizeof *p);
+        compute(numbers, p);
+        return;
+    }
+    for (i = 0; i < length; i++)
+        hash = (hash ^ (uint64_t)numbers[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    i = (size_t)(hash >> 60) % ACS_SCAN_KEPT;
+    keys += i * (length + 1);
+    kept += i * count;
+    if (!keys[length] || memcmp(keys, numbers, length * sizeof *keys) != 0) {
+        memset(kept, 0, count * sizeof *kept);
+        compute(numbers, kept);
+        memcpy(keys, numbers, length * sizeof *keys);
+        keys[length] = 1;
+    }
+    memcpy(p, kept, count * sizeof *p);
+    __atomic_store_n(busy, 0, __ATOMIC_RELEASE);
 }
 
 /* Only the part of the bytes that lies in the address's allocation, where ACS knows that: no access leaves it. */

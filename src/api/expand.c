@@ -345,6 +345,7 @@ static acs_status expand_launch(acs_expansion *e, acs_draft *draft, const acs_la
         .args = args,
         .arg_count = count,
         .arg_bytes = bytes,
+        .grid_is_most = p->grid_from.word != NULL,
     };
     return acs_expand(e, draft, &p->uses, p, &input, plain);
 }

@@ -21,25 +21,55 @@ class _Function:
 
     def text(self):
         f = self.footprint
-        parameters = f.function.parameters
+        sizes = ", ".join(str(p.bytes) for p in f.function.parameters) or "0"
         slots = sorted({t.slot for t in f.touches}, key=lambda s: (s.argument, s.offset))
-        escapes = sorted(f.escapes, key=lambda s: (s.argument, s.offset))
-        lines = [f"static size_t {self.name}(const acs_footprint_input *in, acs_segment *out, size_t capacity)", "{",
-                 "    size_t at = 0;"]
-        if slots:
-            lines.append(f"    acs_scan_pointer p[{len(slots)}];")
-        sizes = ", ".join(str(p.bytes) for p in parameters)
-        lines.insert(2, f"    static const uint32_t sizes[] = {{{sizes or 0}}};")
-        lines.append(f"    if (!acs_scan_fits(in, sizes, {len(parameters)}))")
-        lines.append("        return ACS_FOOTPRINT_REFUSED;")
-        if slots:
-            lines.append("    memset(p, 0, sizeof p);")
-        for i, slot in enumerate(slots):
-            lines.append(f"    p[{i}].address = acs_scan_address(in, {slot.argument}, {slot.offset});")
         for i, slot in enumerate(slots):
             self._slot(i, [t for t in f.touches if t.slot == slot])
-        lines += ["    " + line for line in self.body]
-        for slot in escapes:
+        lines = self._ranges() if self.body else []
+        lines += [f"static size_t {self.name}(const acs_footprint_input *in, acs_segment *out, size_t capacity)", "{",
+                  f"    static const uint32_t sizes[] = {{{sizes}}};", "    size_t at = 0;"]
+        if slots:
+            lines.append(f"    acs_scan_pointer p[{len(slots)}];")
+        lines += [f"    if (!acs_scan_fits(in, sizes, {len(f.function.parameters)}))", "        return ACS_FOOTPRINT_REFUSED;"]
+        if slots:
+            lines += self._kept(len(slots))
+        if self.spans.uses_grid_size:
+            lines.append("    if (in->grid_is_most) { /* a smaller grid may reach other bytes */")
+            for i, slot in enumerate(slots):
+                lines += [f"        acs_scan_whole(&p[{i}].{kind});" for kind in ("reads", "writes")
+                          if any(getattr(t, kind) for t in f.touches if t.slot == slot)]
+            lines.append("    }")
+        for i, slot in enumerate(slots):
+            lines.append(f"    p[{i}].address = acs_scan_address(in, {slot.argument}, {slot.offset});")
+        lines += self._others()
+        lines.append(f"    return acs_scan_end({'p' if slots else 'NULL'}, {len(slots)}, out, capacity, at);")
+        return "\n".join(lines + ["}"])
+
+    def _ranges(self):
+        """The function that computes all ranges from the numbers of a launch."""
+        unused = [] if self.spans.numbers else ["    (void)n;"]
+        return [f"/* n: {', '.join(self.spans.numbers) or 'nothing'} */", f"static void {self.name}_ranges(const int64_t *n, acs_scan_pointer *p)", "{",
+                *unused, *("    " + line for line in self.body), "}"]
+
+    def _kept(self, pointers):
+        """Look for the ranges of these numbers among those computed before."""
+        count = len(self.spans.numbers)
+        lines = ["    {"]
+        if count:
+            values = ", ".join(self.spans.numbers)
+            lines += [f"        static int64_t keys[ACS_SCAN_KEPT * {count + 1}];",
+                      f"        static acs_scan_pointer kept[ACS_SCAN_KEPT * {pointers}];", "        static int busy;",
+                      f"        const int64_t n[] = {{{values}}};",
+                      f"        acs_scan_ranges(&busy, keys, n, {count}, kept, p, {pointers}, {self.name}_ranges);"]
+        else:
+            lines += ["        memset(p, 0, sizeof p);", f"        {self.name}_ranges(NULL, p);"]
+        return lines + ["    }"]
+
+    def _others(self):
+        """What has no range: addresses that are kept, variables, anything."""
+        f = self.footprint
+        lines = []
+        for slot in sorted(f.escapes, key=lambda s: (s.argument, s.offset)):
             lines.append(f"    at = acs_scan_keep(out, capacity, at, acs_scan_address(in, {slot.argument}, {slot.offset})); "
                          f"/* {f.escapes[slot]} */")
         for name, written in sorted(f.symbols.items()):
@@ -47,8 +77,7 @@ class _Function:
                          f"(UINT64_C({_variable_key(name):#x}))); /* {name} */")
         if f.anything:
             lines.append(f"    at = acs_scan_add(out, capacity, at, ACS_ALL_MEMORY); /* {f.anything[0]} */")
-        lines.append(f"    return acs_scan_end({'p' if slots else 'NULL'}, {len(slots)}, out, capacity, at);")
-        return "\n".join(lines + ["}"])
+        return lines
 
     def _slot(self, i, touches):
         for kind in ("reads", "writes"):

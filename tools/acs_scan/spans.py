@@ -19,6 +19,8 @@ class Spans:
 
     def __init__(self, affine):
         self.affine, self.lines, self._names, self._holds, self._busy, self._bounds = affine, [], {}, {}, [], {}
+        self.numbers = []  # C expressions of the numbers of a launch: n[i]
+        self.uses_grid_size = False  # and not only the indices of its blocks
 
     def _new(self, expression):
         if expression not in self._names:
@@ -26,6 +28,11 @@ class Spans:
             self._names[expression] = name
             self.lines.append(f"const acs_span {name} = {expression};")
         return self._names[expression]
+
+    def _number(self, expression):
+        if expression not in self.numbers:
+            self.numbers.append(expression)
+        return f"n[{self.numbers.index(expression)}]"
 
     # ---------------------------------------------------------------------------------------------- limits in scope
 
@@ -159,12 +166,13 @@ class Spans:
         kind = atom.kind
         if kind == "slot":
             argument, offset, size, type_ = atom.data
-            return self._new(f"acs_scan_number(in, {argument}, {offset}, {size}, {int(type_[0] == 's')})")
-        if kind in ("ntid", "nctaid"):
-            return self._new(f"acs_span_point(in->{'block' if kind == 'ntid' else 'grid'}[{_AXES.index(atom.data)}])")
-        if kind in ("tid", "ctaid"):
-            size = f"in->{'block' if kind == 'tid' else 'grid'}[{_AXES.index(atom.data)}]"
-            return self._new(f"acs_span_of(0, (int64_t){size} - 1)")
+            value = self._number(f"acs_scan_number(in, {argument}, {offset}, {size}, {int(type_[0] == 's')})")
+            return self._new(f"acs_span_point({value})")
+        if kind in ("ntid", "nctaid", "tid", "ctaid"):
+            sizes = "block" if kind in ("tid", "ntid") else "grid"
+            value = self._number(f"in->{sizes}[{_AXES.index(atom.data)}]")
+            self.uses_grid_size |= kind == "nctaid"
+            return self._new(f"acs_span_point({value})" if kind[0] == "n" else f"acs_span_of(0, {value} - 1)")
         if kind == "lane":
             return self._new("acs_span_of(0, 31)")
         if kind == "trip":
