@@ -603,13 +603,12 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
 acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const void *user);
 
 /**
- * For footprint functions: the allocation in which an address lies, found as for ACS_WHOLE.
- * @param      ask           Nonzero: ask the CUDA driver, too, which takes about half a microsecond. 0: only blocks of
- *                           acs_malloc and memory of acs_check_register are found.
+ * For footprint functions: the allocation in which an address lies, a block of acs_malloc or memory of acs_check_register.
+ * Does not ask the CUDA driver, which takes about half a microsecond.
  * @param[out] first, bytes  Where it begins, and its size; written only if it is found.
  * @return nonzero: found. 0: not found; or no footprint function runs on this thread.
  */
-int acs_footprint_allocation(uint64_t address, int ask, uint64_t *first, uint64_t *bytes);
+int acs_footprint_allocation(uint64_t address, uint64_t *first, uint64_t *bytes);
 
 /** A parameter that acs_params reads. */
 typedef struct acs_param {

@@ -246,7 +246,6 @@ typedef struct acs_scan_shape {
 /** What is known of one address among the arguments. */
 typedef struct acs_scan_pointer {
     uint64_t address;
-    int loose; /* the ranges may be larger than what the kernel touches */
     acs_scan_shape reads, writes;
 } acs_scan_pointer;
 
@@ -452,7 +451,10 @@ static inline void acs_scan_ranges(int *busy, int64_t *keys, const int64_t *numb
     __atomic_store_n(busy, 0, __ATOMIC_RELEASE);
 }
 
-/* Only the part of the bytes that lies in the address's allocation, where ACS knows that: no access leaves it. */
+/*
+ * Only the part of the bytes that lies in the address's allocation, where ACS knows that without the driver. A range may be
+ * larger than what the kernel touches, and no access leaves the allocation.
+ */
 static inline void acs_scan_clip(acs_scan_shape *shape, int64_t first, int64_t end)
 {
     const int64_t last = shape->low + (shape->rows - 1) * shape->pitch + shape->bytes;
@@ -474,7 +476,7 @@ static inline size_t acs_scan_end(acs_scan_pointer *pointers, size_t count, acs_
         uint64_t first, bytes;
         if (!p->address)
             continue;
-        if (acs_footprint_allocation(p->address, p->loose, &first, &bytes)) {
+        if (acs_footprint_allocation(p->address, &first, &bytes)) {
             acs_scan_clip(&p->reads, (int64_t)(first - p->address), (int64_t)(first + bytes - p->address));
             acs_scan_clip(&p->writes, (int64_t)(first - p->address), (int64_t)(first + bytes - p->address));
         }

@@ -240,9 +240,9 @@ static acs_status add_computed(acs_expansion *e, acs_draft *draft, acs_footprint
     return ACS_OK;
 }
 
-int acs_footprint_allocation(uint64_t address, int ask, uint64_t *first, uint64_t *bytes)
+int acs_footprint_allocation(uint64_t address, uint64_t *first, uint64_t *bytes)
 {
-    return tl_context && acs_whole_find_live(tl_context, address, ask, first, bytes);
+    return tl_context && acs_whole_find_known(tl_context, address, first, bytes);
 }
 
 size_t acs_params(const acs_footprint_input *in, const acs_param *params, size_t count)

@@ -37,22 +37,20 @@ static acs_whole find_own(acs_context *context, uint64_t address, acs_block *blo
 }
 
 /* Memory that the context did not make. */
-static bool find_foreign(acs_context *context, uint64_t address, bool ask, uint64_t *first, uint64_t *bytes,
-                         const char **reason)
+static bool find_foreign(acs_context *context, uint64_t address, uint64_t *first, uint64_t *bytes, const char **reason)
 {
     acs_backend *backend = context->backend;
     *reason = "it is no memory of acs_malloc, nor registered";
     if (context->hooks && context->hooks->registered(context, address, first, bytes))
         return true;
-    return ask && backend->ops->memory_range && backend->ops->memory_range(backend, address, first, bytes, reason);
+    return backend->ops->memory_range && backend->ops->memory_range(backend, address, first, bytes, reason);
 }
 
-bool acs_whole_find_live(acs_context *context, uint64_t address, bool ask, uint64_t *first, uint64_t *bytes)
+bool acs_whole_find_known(acs_context *context, uint64_t address, uint64_t *first, uint64_t *bytes)
 {
     acs_block block;
-    const char *reason;
     if (find_own(context, address, &block) != ACS_WHOLE_FOUND)
-        return find_foreign(context, address, ask, first, bytes, &reason);
+        return context->hooks && context->hooks->registered(context, address, first, bytes);
     *first = (uint64_t)(uintptr_t)block.ptr;
     *bytes = block.bytes;
     return true;
@@ -64,7 +62,7 @@ acs_whole acs_whole_find(acs_context *context, uint64_t address, acs_block *bloc
     const acs_whole own = find_own(context, address, block);
     if (own != ACS_WHOLE_UNKNOWN)
         return own;
-    if (find_foreign(context, address, true, &first, &bytes, reason)) {
+    if (find_foreign(context, address, &first, &bytes, reason)) {
         *block = (acs_block){.ptr = (void *)(uintptr_t)first, .bytes = bytes};
         return ACS_WHOLE_FOUND;
     }

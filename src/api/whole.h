@@ -18,7 +18,7 @@ typedef enum acs_whole {
  */
 acs_whole acs_whole_find(acs_context *context, uint64_t address, acs_block *block, const char **reason);
 
-/* Find a live allocation. ask: ask the driver, too, and not only for blocks and registered memory. */
-bool acs_whole_find_live(acs_context *context, uint64_t address, bool ask, uint64_t *first, uint64_t *bytes);
+/* Find a live block, or registered memory. Does not ask the driver. */
+bool acs_whole_find_known(acs_context *context, uint64_t address, uint64_t *first, uint64_t *bytes);
 
 #endif

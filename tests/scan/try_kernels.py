@@ -47,9 +47,8 @@ size_t oracle_call(size_t which, const acs_footprint_input *in, acs_segment *out
 /* What acs_scan.h learns of allocations: those of the last launch, as small as its accesses allow; or none. */
 uint64_t oracle_known[3 * 64];
 uint64_t oracle_known_count;
-__attribute__((weak)) int acs_footprint_allocation(uint64_t address, int ask, uint64_t *first, uint64_t *bytes)
+__attribute__((weak)) int acs_footprint_allocation(uint64_t address, uint64_t *first, uint64_t *bytes)
 {
-    (void)ask;
     for (uint64_t i = 0; i < oracle_known_count; i++)
         if (oracle_known[3 * i] == address) {
             *first = oracle_known[3 * i + 1];

@@ -88,11 +88,6 @@ class _Function:
                 continue
             for touch in mine:
                 self._touch(f"p[{i}].{kind}", touch)
-        if not all(self._is_exact(t) for t in touches):
-            self.body.append(f"p[{i}].loose = 1;")
-
-    def _is_exact(self, touch):
-        return touch.offset is None or self.spans.is_exact(touch.offset, self.spans.scope([touch.offset], touch.limits))
 
     def _touch(self, shape, touch):
         scope = self.spans.scope([touch.offset], touch.limits)

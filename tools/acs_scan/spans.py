@@ -97,24 +97,6 @@ class Spans:
         return start, found
 
     @staticmethod
-    def is_exact(polynomial, limits):
-        """Whether its least and greatest value are those of some thread: each index is in one part of it, and in no operation."""
-        rest, _ = polynomial.split()
-        seen = set()
-        for value in _by_size(limits):
-            quotient = Spans._quotient(rest, value)
-            if quotient is not None:
-                rest = rest - quotient * value
-                if value.atoms() & seen:
-                    return False
-                seen |= {a for a in value.atoms() if not a.uniform}
-        for atoms in rest.by_varying():
-            if len(atoms) > 1 or set(atoms) & seen:
-                return False
-            seen |= set(atoms)
-        return all(a.kind in ("tid", "ctaid", "lane", "trip") for a in seen)
-
-    @staticmethod
     def _quotient(polynomial, value):
         """By how much of `value` the polynomial has to be reduced so that it gets simpler; None: it does not."""
         parts = polynomial.by_varying()
