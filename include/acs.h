@@ -339,8 +339,9 @@ typedef struct acs_uses {
  * Memory that nobody knows: the op may touch anything, and if it reads the segment alone, may read anything.
  * acs_statistics.unknown_memory counts such ops; the log names kernel and argument once for each call site (ACS_LOG=info).
  *
- * NULL: the op touches nothing. An address in a freed block: ACS_ERR_ARGUMENT, with ACS_CHECK ACS_ERR_CHECK. The
- * allocation is looked up in the call. For segments of footprints, not for acs_memcpy, acs_memset and acs_wait_range.
+ * It is a number of its own: do not multiply it by the size of an item. NULL: the op touches nothing. An address in a
+ * freed block: ACS_ERR_ARGUMENT, with ACS_CHECK ACS_ERR_CHECK. The allocation is looked up in the call. For segments of
+ * footprints, not for acs_memcpy, acs_memset and acs_wait_range.
  */
 #define ACS_WHOLE ((uint64_t)1 << 63)
 
@@ -605,7 +606,7 @@ acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const 
 /**
  * For footprint functions: the allocation in which an address lies, a block of acs_malloc or memory of acs_check_register.
  * Does not ask the CUDA driver, which takes about half a microsecond.
- * @param[out] first, bytes  Where it begins, and its size; written only if it is found.
+ * @param[out] first, bytes  Where it begins, and its size; written only if it is found. Either may be NULL.
  * @return nonzero: found. 0: not found; or no footprint function runs on this thread.
  */
 int acs_footprint_allocation(uint64_t address, uint64_t *first, uint64_t *bytes);

@@ -460,6 +460,8 @@ static inline void acs_scan_clip(acs_scan_shape *shape, int64_t first, int64_t e
     const int64_t last = shape->low + (shape->rows - 1) * shape->pitch + shape->bytes;
     if (shape->whole || !shape->rows || (shape->low >= first && last <= end))
         return;
+    if (first == 0 && shape->low < 0) /* the address may also be the end of the allocation before this one */
+        return;
     shape->low = acs_span_most(shape->low, first);
     shape->bytes = acs_span_most(acs_span_least(last, end) - shape->low, 0);
     shape->rows = shape->bytes ? 1 : 0;

@@ -207,7 +207,7 @@ static void write_locked(entry *e, acs_footprint footprint, const void *user)
 
 acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const void *user)
 {
-    if (!kernel || (!kernel->function && !kernel->host && !kernel->name))
+    if (!kernel || (!kernel->function && !kernel->host && (!kernel->name || !kernel->name[0])))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_declare: the kernel %s",
                         kernel ? "has no function, no host body and no name" : "is NULL");
     const bool named = !kernel->function && !kernel->host;
@@ -275,6 +275,18 @@ static bool find_by_driver(acs_backend *backend, const acs_kernel *kernel, acs_d
     return named && named->of.kind == BY_NAME && read(named, declaration);
 }
 
+/* The declaration of the name in the launch's acs_kernel. */
+static bool find_by_own_name(const char *given, acs_declaration *declaration)
+{
+    const char *end;
+    if (!file_part(given, &end))
+        return find_declared(by_name(given), declaration);
+    char *const name = plain_name(given);
+    const bool found = name && find_declared(by_name(name), declaration);
+    free(name);
+    return found;
+}
+
 bool acs_declared_find(acs_backend *backend, const acs_kernel *kernel, const void *stub, acs_declaration *declaration)
 {
     if (!atomic_load_explicit(&g_table, memory_order_relaxed)) /* relaxed: whoever declared before is ordered by that */
@@ -287,5 +299,5 @@ bool acs_declared_find(acs_backend *backend, const acs_kernel *kernel, const voi
         return true;
     if (kernel->function && find_by_driver(backend, kernel, declaration))
         return true;
-    return kernel->name && find_declared(by_name(kernel->name), declaration);
+    return kernel->name && find_by_own_name(kernel->name, declaration);
 }

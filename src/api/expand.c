@@ -242,7 +242,14 @@ static acs_status add_computed(acs_expansion *e, acs_draft *draft, acs_footprint
 
 int acs_footprint_allocation(uint64_t address, uint64_t *first, uint64_t *bytes)
 {
-    return tl_context && acs_whole_find_known(tl_context, address, first, bytes);
+    uint64_t found[2];
+    if (!tl_context || !acs_whole_find_known(tl_context, address, &found[0], &found[1]))
+        return 0;
+    if (first)
+        *first = found[0];
+    if (bytes)
+        *bytes = found[1];
+    return 1;
 }
 
 size_t acs_params(const acs_footprint_input *in, const acs_param *params, size_t count)

@@ -29,7 +29,8 @@ acs_status acs_shape_of(const acs_segment *segment, acs_shape *shape)
     const acs_segment *s = segment;
 
     if ((s->access < ACS_READ || s->access > ACS_UPDATE) && s->access != ACS_COMMUTE)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "segment at 0x%" PRIx64 ": access is %u, not 1 to 3 or 7", s->base, s->access);
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "segment at 0x%" PRIx64 ": access is %u, not 1 to 3, 7 or 11", s->base,
+                        s->access);
     if (s->extent > ACS_EXTENT_TOKEN)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "segment at 0x%" PRIx64 ": extent is %u, not 0 to 2", s->base, s->extent);
     if (s->extent == ACS_EXTENT_ALL)

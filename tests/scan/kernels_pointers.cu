@@ -380,3 +380,9 @@ KERNEL loop_outer_exit(int *p, int n, int m)
     }
     p[k + 400] = 3;
 }
+
+/* Addresses that are kept in a form that cannot be followed: they count as kept. */
+__global__ void keeps_part(unsigned long long *table, float *x)
+{
+    table[threadIdx.x] = reinterpret_cast<unsigned long long>(x) >> 4;
+}

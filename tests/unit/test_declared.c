@@ -48,6 +48,8 @@ static void a_kernel_is_known_by_function_body_or_name(void **state)
          ACS_KERNEL_HOST_INIT("_ZN5saxpyEv", saxpy_body), true},
         {{.name = "_ZN37_INTERNAL_e47546b9_7_task_cu_8a685f575saxpyEv"},
          ACS_KERNEL_HOST_INIT("_ZN5saxpyEv", saxpy_body), true},
+        {{.name = "_ZN37_INTERNAL_e47546b9_7_task_cu_8a685f575saxpyEv"},
+         ACS_KERNEL_HOST_INIT("_ZN37_INTERNAL_11111111_7_task_cu_222222225saxpyEv", saxpy_body), true},
         {{.name = "_ZN99_GLOBAL__N__4e00d1ad5saxpyEv"}, ACS_KERNEL_HOST_INIT("_ZN5saxpyEv", saxpy_body), false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -322,7 +322,20 @@ class _Scan:
 
     def _kept(self, node):
         origins = self.origins(node)
-        return {o[1] for o in origins if o[0] == "slot"} if self.values.resolve(node).bits >= 32 else set()
+        if self.values.resolve(node).bits < 32:
+            return set()
+        return {o[1] for o in origins if o[0] == "slot"} | (self._slots_behind(node) if ("lost",) in origins else set())
+
+    def _slots_behind(self, node):
+        """Those that a value was computed from in any way."""
+        found, seen, work = set(), set(), [node]
+        while work:
+            at = self.values.resolve(work.pop())
+            if at not in seen:
+                seen.add(at)
+                found |= {self._slot_of(at)} - {None}
+                work += self._sources(at)
+        return found
 
     def _call(self, call):
         if call.name in _HARMLESS_CALLS:

@@ -122,28 +122,27 @@ class _Function:
 
 def text(footprints, title):
     """
-    The text of the header. A kernel may have several footprints, of versions for different GPUs: then it has the segments
-    of all.
+    The text of the header. A kernel may have several footprints, of versions for different GPUs, or of files whose names
+    are alike: then it has the segments of all.
     """
-    guard = re.sub(r"\W", "_", title).upper()
+    guard = "ACS_SCAN_" + re.sub(r"\W", "_", title).upper()
     parts = ["/*", " * Footprints of the kernels of a program, written by acs-scan. Included in one file of the program, it",
              " * declares them all when the program starts. ACS_LAUNCH without a footprint then uses them.", " */",
              f"#ifndef {guard}", f"#define {guard}", "", "#include <acs_scan.h>", ""]
     names = {}
     for footprint in footprints:
-        names.setdefault(footprint.function.name, []).append(footprint)
+        names.setdefault(plain_name(footprint.function.name), []).append(footprint)
     entries = []
     for name, versions in names.items():
-        known = plain_name(name)
         number = len(entries)
         bodies = dict.fromkeys(_Function(f, "@").text() for f in versions)
         functions = []
         for i, body in enumerate(bodies):
             functions.append(f"acs_scan_kernel_{number}" + (f"_{i}" if len(bodies) > 1 else ""))
-            parts += [f"/* {known} */", body.replace("acs_scan_kernel_@", functions[-1]), ""]
+            parts += [f"/* {name} */", body.replace("acs_scan_kernel_@", functions[-1]), ""]
         if len(functions) > 1:
             parts += _all_of(f"acs_scan_kernel_{number}", functions)
-        entries.append((known, f"acs_scan_kernel_{number}"))
+        entries.append((name, f"acs_scan_kernel_{number}"))
     parts += ["static const acs_scan_entry acs_scan_entries[] = {"]
     parts += [f'    {{"{name}", {function}}},' for name, function in entries]
     parts += ["    {NULL, NULL}};", "__attribute__((constructor)) static void acs_scan_declare_all(void)", "{",
