@@ -135,7 +135,7 @@ static _Atomic(bool) g_stop, g_mixed;
 
 static size_t pair_uses(const acs_footprint_input *in, acs_segment *out, size_t capacity)
 {
-    if ((const char *)in->user < g_names[0] || (const char *)in->user >= g_names[NAMES])
+    if ((const char *)in->user < g_names[0] || (const char *)in->user > g_names[NAMES - 1])
         atomic_store(&g_mixed, true);
     return ACS_SEGMENTS(out, capacity, ACS_TOKEN(in->user));
 }
