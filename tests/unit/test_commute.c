@@ -221,7 +221,7 @@ static void other_values_of_access_are_refused(void **state)
         if (access == 0 || (access > ACS_UPDATE && access != ACS_COMMUTE)) {
             assert_int_equal(ACS_LAUNCH_ON(context, &add, 1, 1, 0, ACS_ARGS(at, by), ACS_USES(s)), 0);
             assert_int_equal(acs_last_error(&error), ACS_ERR_ARGUMENT);
-            assert_non_null(strstr(error.text, "not 1 to 3 or 7"));
+            assert_non_null(strstr(error.text, "not 1 to 3, 7 or 11"));
         }
     }
     (void)acs_close(context);
