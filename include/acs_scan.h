@@ -496,6 +496,22 @@ static inline size_t acs_scan_keep(acs_segment *out, size_t capacity, size_t at,
     return acs_scan_add(out, capacity, at, acs_make_segment(ACS_EXTENT_BYTES, ACS_ESCAPE, address, 0, 1, 0));
 }
 
+/** The segments of several footprint functions; of those that refuse the arguments none. */
+static inline size_t acs_scan_all(const acs_footprint *all, size_t count, const acs_footprint_input *in, acs_segment *out,
+                                  size_t capacity)
+{
+    size_t at = 0, i;
+    int fits = 0;
+    for (i = 0; i < count; i++) {
+        const size_t one = all[i](in, at < capacity ? out + at : out, at < capacity ? capacity - at : 0);
+        if (one == ACS_FOOTPRINT_REFUSED)
+            continue;
+        at += one;
+        fits = 1;
+    }
+    return fits ? at : ACS_FOOTPRINT_REFUSED;
+}
+
 /** A kernel's mangled name and its footprint function. */
 typedef struct acs_scan_entry {
     const char *name;

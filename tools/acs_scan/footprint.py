@@ -34,7 +34,7 @@ class Touch:
     limits: frozenset = frozenset()
     demands: frozenset = frozenset()
     why: str = ""
-    line: int = 0
+    where: str = ""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class _Scan:
         for call in self.values.calls:
             self._call(call)
         for instruction in self.values.unknown:
-            self.found.anything.append(f"line {instruction.line}: {instruction.name} is not understood")
+            self.found.anything.append(f"{instruction.where}: {instruction.name} is not understood")
         return self.found
 
     @staticmethod
@@ -207,7 +207,7 @@ class _Scan:
     def _access(self, access):
         if access.space in ("shared", "local", "param", "const"):
             return
-        where = f"line {access.instruction.line}"
+        where = access.instruction.where
         origins = self.origins(access.address)
         spaces = {o[1] for o in origins if o[0] == "space"}
         symbols = {o[1] for o in origins if o[0] == "symbol"}
@@ -241,15 +241,14 @@ class _Scan:
             placed.add(slot)
             why = "" if offset.known else "its index was read from memory, or is none that can be followed"
             touches.append(Touch(slot, access.reads, access.writes, None if why else offset, access.bytes, limits, demands,
-                                 why, access.instruction.line))
+                                 why, where))
         else:
             if ways and placed >= slots:
                 self.found.touches += touches
                 return
         for slot in slots:
             why = "its address is chosen in ways that cannot be followed"
-            self.found.touches.append(Touch(slot, access.reads, access.writes, None, access.bytes, why=why,
-                                            line=access.instruction.line))
+            self.found.touches.append(Touch(slot, access.reads, access.writes, None, access.bytes, why=why, where=where))
 
     def _is_variable(self, address, access):
         """Whether an address is that of a variable; one of global memory is noted."""
@@ -340,7 +339,7 @@ class _Scan:
     def _call(self, call):
         if call.name in _HARMLESS_CALLS:
             return
-        where = f"line {call.instruction.line}: the call of {call.name}"
+        where = f"{call.instruction.where}: the call of {call.name}"
         self.found.anything.append(f"{where} is not followed")
         for node in call.arguments:
             for slot in self._kept(node):

@@ -17,7 +17,7 @@ class _Function:
     def __init__(self, footprint, number):
         self.footprint, self.name = footprint, f"acs_scan_kernel_{number}"
         self.spans = Spans(footprint.affine)
-        self.body = []
+        self.body, self._seen = [], {}
 
     def text(self):
         f = self.footprint
@@ -84,13 +84,13 @@ class _Function:
             mine = [t for t in touches if getattr(t, kind)]
             unknown = [t for t in mine if t.offset is None]
             if unknown:
-                self.body.append(f"acs_scan_whole(&p[{i}].{kind}); /* line {unknown[0].line}: {unknown[0].why} */")
+                self.body.append(f"acs_scan_whole(&p[{i}].{kind}); /* {unknown[0].where}: {unknown[0].why} */")
                 continue
             for touch in mine:
                 self._touch(f"p[{i}].{kind}", touch)
 
     def _touch(self, shape, touch):
-        scope = self.spans.scope([touch.offset], touch.limits)
+        scope = self.spans.scope(touch.offset, touch.limits)
         start, terms = self.spans.terms(touch.offset, scope)
         checks = sorted({self.spans.demand(d, touch.limits) for d in touch.demands})
         first = self.spans.bound(start, frozenset())
@@ -101,19 +101,15 @@ class _Function:
         call = f"acs_scan_touch(&{shape}, {first}, t, {count}, {touch.bytes});" if count else \
             f"acs_scan_touch(&{shape}, {first}, NULL, 0, {touch.bytes});"
         call = f"{{ const acs_scan_term t[] = {{{pairs}}}; {call} }}" if count else call
-        line = f"{call} /* line {touch.line} */"
+        line = f"{call} /* {touch.where} */"
         if condition == "1":
             add = [line]
         else:
             add = [f"if ({condition})", "    " + line, "else", f"    acs_scan_whole(&{shape});"]
-        if add not in self._seen(shape):
-            self._seen(shape).append(add)
+        seen = self._seen.setdefault(shape, [])
+        if add not in seen:
+            seen.append(add)
             self.body += add
-
-    def _seen(self, shape):
-        if not hasattr(self, "_done"):
-            self._done = {}
-        return self._done.setdefault(shape, [])
 
     def _flush(self):
         self.body += self.spans.lines
@@ -151,11 +147,11 @@ def text(footprints, title):
 
 
 def _all_of(name, functions):
+    """A function with the segments of several, but for those whose parameters have other sizes than the arguments."""
     lines = [f"static size_t {name}(const acs_footprint_input *in, acs_segment *out, size_t capacity)", "{",
-             "    size_t at = 0;"]
-    for function in functions:
-        lines.append(f"    at += {function}(in, at < capacity ? out + at : out, at < capacity ? capacity - at : 0);")
-    return lines + ["    return at;", "}", ""]
+             f"    static const acs_footprint all[] = {{{', '.join(functions)}}};",
+             f"    return acs_scan_all(all, {len(functions)}, in, out, capacity);"]
+    return lines + ["}", ""]
 
 
 _FILE_PART = re.compile(r"([1-9][0-9]*)(?=_GLOBAL__N__|_INTERNAL_)")

@@ -3,6 +3,7 @@ PTX text as functions, blocks and instructions. It knows the syntax, and nothing
 in NVIDIA's "Parallel Thread Execution ISA".
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -23,6 +24,11 @@ class Instruction:
     @property
     def parts(self):
         return self.name.split(".")
+
+    @property
+    def where(self):
+        """The line of the program, where that is known; else the line of the PTX."""
+        return f"{os.path.basename(self.source[0])}:{self.source[1]}" if self.source else f"line {self.line}"
 
 
 @dataclass

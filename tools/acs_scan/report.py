@@ -75,7 +75,7 @@ def describe(footprint, scope_of):
         use = _use(any(t.reads for t in mine), any(t.writes for t in mine))
         unknown = [t for t in mine if t.offset is None]
         if unknown:
-            lines.append(f"{_slot_name(slot)}: {use}, the whole allocation: {unknown[0].why} (line {unknown[0].line})")
+            lines.append(f"{_slot_name(slot)}: {use}, the whole allocation: {unknown[0].why} ({unknown[0].where})")
             continue
         lines.append(f"{_slot_name(slot)}: {use}")
         shown = {}

@@ -36,18 +36,14 @@ class Spans:
 
     # ---------------------------------------------------------------------------------------------- limits in scope
 
-    def scope(self, polynomials, limits):
-        """Those of the limits, and of the loops in them, that tell something about the polynomials."""
-        atoms, found, loops = set(), set(), set()
-        for p in polynomials:
-            atoms |= p.atoms()
+    def scope(self, polynomial, limits):
+        """Those of the limits, and of the loops in it, that tell something about the polynomial."""
+        atoms, found = set(polynomial.atoms()), set()
         while True:
             more = set(limits)
             for atom in atoms:
-                if atom.kind == "trip" and atom not in loops:
-                    loops.add(atom)
-            for trip in loops:
-                more |= self.affine.limits_of_loop(self.affine.loop_of_trip[trip])
+                if atom.kind == "trip":
+                    more |= self.affine.limits_of_loop(self.affine.loop_of_trip[atom])
             new = {limit for limit in more - found if limit.value.atoms() & {a for a in atoms if not a.uniform}}
             if not new:
                 return frozenset(found)
@@ -59,7 +55,7 @@ class Spans:
 
     def whole_bound(self, polynomial, limits):
         """The variable with the span of a polynomial where these limits hold, and those of its loops."""
-        return self.bound(polynomial, self.scope([polynomial], limits))
+        return self.bound(polynomial, self.scope(polynomial, limits))
 
     def bound(self, polynomial, limits):
         """The same with no other limits."""
@@ -129,6 +125,11 @@ class Spans:
         function = "acs_span_maximum" if which == "high" else "acs_span_minimum"
         return self._new(f"{function}({span}, {first})")
 
+    def _sides(self, limit):
+        """Low and high of a limit, as arguments."""
+        return ", ".join(self._uniform(side) if side is not None else self._new("acs_span_any()")
+                         for side in (limit.low, limit.high))
+
     def _uniform(self, polynomial):
         if polynomial.constant is not None:
             return self._new(f"acs_span_point({_literal(polynomial.constant)})")
@@ -160,7 +161,7 @@ class Spans:
         if kind == "trip":
             return self._passes(atom, limits)
         if kind == "join":
-            spans = [self.bound(p, limits | self.scope([p], own))
+            spans = [self.bound(p, limits | self.scope(p, own))
                      for p, own in zip(atom.args, self.affine.limits_of_ways(atom.data))]
             joined = spans[0]
             for span in spans[1:]:
@@ -201,9 +202,7 @@ class Spans:
             self._busy.append(limit)
             inside = self.bound(rest, _simpler(limits, limit.value))
             self._busy.pop()
-            low = self._uniform(limit.low) if limit.low is not None else self._new("acs_span_any()")
-            high = self._uniform(limit.high) if limit.high is not None else self._new("acs_span_any()")
-            span = self._new(f"acs_span_passes({span}, {holds}, {self._uniform(step)}, {inside}, {low}, {high})")
+            span = self._new(f"acs_span_passes({span}, {holds}, {self._uniform(step)}, {inside}, {self._sides(limit)})")
         return span
 
     # ------------------------------------------------------------------------------------------------------ demands
@@ -225,7 +224,7 @@ class Spans:
         return self._holds[limit]
 
     def _flag(self, checks):
-        checks = [c for c in dict.fromkeys(checks) if c != "1"]
+        checks = list(dict.fromkeys(checks))
         if not checks:
             return "1"
         name = f"h{len(self._holds)}_{len(self.lines)}"
@@ -254,9 +253,7 @@ class Spans:
 
     def _passes_of(self, limit, step):
         rest = self.whole_bound(limit.value - step * of(limit.tested), limit.entered)
-        low = self._uniform(limit.low) if limit.low is not None else self._new("acs_span_any()")
-        high = self._uniform(limit.high) if limit.high is not None else self._new("acs_span_any()")
-        return self._new(f"acs_span_passes(acs_span_of(0, INT64_MAX), 1, {self._uniform(step)}, {rest}, {low}, {high})")
+        return self._new(f"acs_span_passes(acs_span_of(0, INT64_MAX), 1, {self._uniform(step)}, {rest}, {self._sides(limit)})")
 
     def demand(self, demand, limits):
         """A C expression: whether a demand is met."""
