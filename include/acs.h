@@ -483,13 +483,24 @@ typedef struct acs_attributes {
     uint8_t programmatic;  /**< programmatic dependent launch: refused, it weakens ordering against a neighbour */
     uint8_t on;            /**< run on device number on - 1, if possible; 0: the device of acs_on, else where
                                 ACS_POLICY says. See ACS_ON */
-    uint8_t reserved;      /**< 0 */
+    uint8_t share;         /**< most of the GPU that the launch may take, in percent; 0: all of it. See ACS_SHARE */
+    uint8_t variant;       /**< run version number variant - 1 of the kernel; 0: the runtime picks one. See ACS_VARIANT */
+    uint8_t fit;           /**< pick the version that is best on this percentage of the GPU; 0: as what runs beside it
+                                demands. See acs_mix_plan */
+    uint8_t reserved[2];   /**< 0 */
 } acs_attributes;
+
+/** Attributes without any wish. */
+static inline acs_attributes acs_no_attributes(void)
+{
+    acs_attributes a = {{0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, {0, 0}};
+    return a;
+}
 
 /** As ACS_ON. A number that no device can have gives attributes with which a launch is refused. */
 static inline acs_attributes acs_make_on(int64_t device)
 {
-    acs_attributes a = {{0, 0, 0}, 0, 0, 0, 0, 0};
+    acs_attributes a = acs_no_attributes();
     a.on = (uint8_t)(device < -1 || device > UINT8_MAX - 1 ? UINT8_MAX : device + 1);
     return a;
 }
@@ -1426,6 +1437,10 @@ typedef struct acs_statistics {
     uint64_t undeclared;       /**< launches that may touch anything, since their kernel has no declaration (acs_declare) */
     uint64_t unknown_memory;   /**< ops that may touch, or read, anything, since nobody knows the memory of a segment with
                                     ACS_WHOLE */
+    uint64_t shares;           /**< launches issued to a part of a GPU (ACS_SHARE) */
+    uint64_t shares_ignored;   /**< launches with ACS_SHARE that had the whole device, which cannot be partitioned */
+    uint64_t variants;         /**< launches whose version the runtime picked (acs_variants) */
+    uint64_t trials;           /**< of these, those that were timed to learn which version is best */
 } acs_statistics;
 
 /**
@@ -1440,6 +1455,8 @@ acs_status acs_stats(acs_context *context, acs_statistics *stats);
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+
+#include "acs_variants.h"
 
 /* Call-site macros: ACS_LAUNCH, ACS_LAUNCH_ON, ACS_ARGS, ACS_USES, acs_memcpy, acs_memset, acs_host, acs_free. */
 #ifdef __cplusplus

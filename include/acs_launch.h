@@ -156,7 +156,7 @@ static inline acs_kernel acs_kernel_function_(const void *function)
     ACS_LAUNCH_AS_(context, attrs, k, name, text, grid, block, shared, args, uses)
 #define ACS_LAUNCH_OF_(context, attrs, k, name, text, ...)                                                             \
     ACS_CAT_(ACS_CAT_(ACS_LAUNCH_, ACS_COUNT_(__VA_ARGS__)), _)(context, attrs, k, name, text, __VA_ARGS__)
-#define ACS_NO_ATTRIBUTES_ ((acs_attributes){{0, 0, 0}, 0, 0, 0, 0, 0})
+#define ACS_NO_ATTRIBUTES_ acs_no_attributes()
 /**
  * Queue a kernel on a context, with attributes (an acs_attributes, or ACS_ON): (context, attributes, kernel, grid, block,
  * shared_bytes, args, uses). Without `uses`: ACS_USES_DECLARED. See acs_launch.

@@ -69,7 +69,7 @@ SIZES: dict[str, int] = {
     "acs_error": 384,
     "acs_kernel": 32,
     "acs_arg": 16,
-    "acs_attributes": 20,
+    "acs_attributes": 24,
     "acs_uses": 40,
     "acs_segment": 40,
     "acs_launch_params": 176,
@@ -78,7 +78,7 @@ SIZES: dict[str, int] = {
     "acs_group_report": 96,
 }
 
-STATISTICS_BYTES = 496
+STATISTICS_BYTES = 528
 STATISTICS: tuple[tuple[str, int, int], ...] = (
     ("queued", 8, 1),
     ("retired", 16, 1),
