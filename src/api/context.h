@@ -38,6 +38,7 @@ typedef struct acs_repeats acs_repeats;
 typedef struct acs_decisions acs_decisions;
 typedef struct acs_checks acs_checks;
 typedef struct acs_barriers acs_barriers;
+typedef struct acs_variant_book acs_variant_book;
 
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
@@ -101,6 +102,7 @@ struct acs_context {
 
     struct acs_captures *captures;
     acs_checks *checks;          /* what was found about footprints; NULL without ACS_CHECK=writes, reads or all */
+    acs_variant_book *variants;  /* what is known of versions of kernels; NULL: a library without them */
     acs_barriers *barriers;      /* numbers of ACS_BARRIERS; NULL: none */
     _Atomic(acs_decisions *) decisions; /* cells of decided ops; NULL: there were none yet */
 };

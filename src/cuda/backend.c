@@ -316,6 +316,7 @@ const acs_backend_ops acs_backend_cuda = {
     .call_find = acs_cuda_call_find,
     .call_adapt = acs_cuda_call_adapt,
     .submit = acs_cuda_submit,
+    .elapsed = acs_cuda_elapsed,
     .poll = acs_cuda_poll,
     .stream_record = acs_cuda_stream_record,
     .event_release = acs_cuda_event_release,

@@ -58,12 +58,13 @@ typedef struct acs_cuda acs_cuda;
     X(cuMemFreeHost, 2000, 12000)
 /*
  * Functions that an older driver may lack; their pointers are then NULL. Without them arguments are not checked,
- * kernels are loaded at their first launch, or rows are copied one by one. Copies and library calls may never be part
+ * kernels are not timed, or loaded at their first launch, or rows are copied one by one. Copies and library calls may never be part
  * of bundles, or there are no bundles.
  */
 #define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
     X(cuFuncGetParamInfo, 12040, 12040)                                                                                \
     X(cuFuncLoad, 12040, 12040)                                                                                        \
+    X(cuEventElapsedTime, 2000, 12000)                                                                                 \
     X(cuMemcpy2DAsync, 3020, 12000)                                                                                    \
     X(cuPointerGetAttributes, 7000, 12000)                                                                             \
     X(cuLibraryLoadData, 12000, 12000)                                                                                 \

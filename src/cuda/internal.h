@@ -64,6 +64,7 @@ typedef struct acs_cuda_event {
 } acs_cuda_event;
 
 typedef struct acs_cuda_fill acs_cuda_fill;
+typedef struct acs_cuda_timer acs_cuda_timer;
 typedef struct acs_cuda_scratches acs_cuda_scratches;
 
 struct acs_cuda {
@@ -109,6 +110,7 @@ struct acs_cuda {
     _Atomic(acs_cuda_kernel_table *) kernels;
     acs_cuda_kernel *all_kernels;
     acs_cuda_event *spare_events, *all_events;
+    acs_cuda_timer *spare_timers, *all_timers;
     acs_cuda_fill *fills; /* fills whose host function has not run */
 };
 

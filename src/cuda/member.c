@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/tuning.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static _Atomic uint64_t g_serial; /* backends opened so far */
@@ -93,6 +94,10 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
         return acs_cuda_open_failed("the runtime cannot use the device", (int)error);
     }
     ACS_TRY(open_limits(self));
+    acs_costs_gpu gpu;
+    acs_cuda_costs_gpu(self, &gpu);
+    (void)snprintf(self->base.model, sizeof self->base.model, "%s", gpu.name);
+    self->base.sms = (uint32_t)self->limits.sms;
     ACS_TRY(open_streams(self));
     ACS_TRY(acs_cuda_kernels_init(self));
     ACS_TRY(acs_cuda_scratches_init(self));
@@ -133,6 +138,7 @@ static void close_inside(acs_cuda *self)
     acs_call_slots_destroy(self->base.calls, &self->base);
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
+    acs_cuda_timers_fini(self);
     wait_for_tails(self);
     acs_cuda_resident_fini(self);
     acs_cuda_gpu_issue_fini(self);

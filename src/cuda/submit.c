@@ -295,6 +295,8 @@ static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *ite
     CUstream stream = item->slot < 0 ? NULL : self->streams[item->slot];
     switch (op->kind) {
     case ACS_KIND_KERNEL:
+        if (ACS_UNLIKELY(op->flags & ACS_RECORD_TIMED))
+            return item_result(self, item, acs_cuda_launch_timed(self, op, stream));
         return ACS_LIKELY(!(op->flags & ACS_RECORD_DECISION))
                    ? item_result(self, item, acs_cuda_launch(self, op, stream))
                    : item_result(self, item, acs_cuda_launch_decided(self, op, item->slot, item->value));

@@ -53,6 +53,8 @@ enum {
     ACS_RECORD_DECIDES = 8,  /* a decision: its argument is an acs_decision */
     ACS_RECORD_DECIDED = 16, /* the op runs only if `cell` says so */
     ACS_RECORD_GRID_DECIDED = 32, /* and takes its grid from it; `grid` is the largest */
+    ACS_RECORD_VERSIONS = 64, /* a kernel whose version is still open: u.launch.versions */
+    ACS_RECORD_TIMED = 128,   /* a kernel whose time on the device is wanted: u.launch.timing */
     ACS_RECORD_DECISION = ACS_RECORD_DECIDES | ACS_RECORD_DECIDED | ACS_RECORD_GRID_DECIDED
 };
 
@@ -103,6 +105,9 @@ typedef struct acs_record {
             uint64_t shared_bytes;
             acs_attributes attributes;
             void *resolved; /* owned by the backend, set by its check() */
+            struct acs_versions *versions; /* in the record's block, with ACS_RECORD_VERSIONS: versions.h */
+            struct acs_timing *timing;     /* who wants the time, with ACS_RECORD_TIMED */
+            uint64_t timer;                /* of a timed op: the backend's, from submit to elapsed() */
         } launch;
         struct {
             void *dst;
@@ -202,6 +207,12 @@ static inline uint64_t acs_record_copied(const acs_record *record)
 {
     return record->u.copy.bytes * record->u.copy.rows;
 }
+
+/* Who wants to know how long an op takes on the device. Outlives the op. */
+typedef struct acs_timing {
+    /* The op has ended; ns 0: its time is not known. Called once, under the core's lock: must not call the core. */
+    void (*ended)(struct acs_timing *timing, acs_status status, uint64_t ns);
+} acs_timing;
 
 typedef struct acs_record_pool acs_record_pool;
 
