@@ -24,6 +24,7 @@
 #include "simulator/sim_driver.h"
 #include "variants/book.h"
 #include "variants/launch.h"
+#include "variants/tune.h"
 
 /* ----------------------------------------------------------------------------------------------------------- launch */
 
@@ -297,6 +298,7 @@ static void all_ended(acs_context *context)
     acs_memory_log_leaks(context);
     acs_memory_log_close(context);
     acs_dot_close(context);
+    acs_tune_close(context);
 }
 
 static void close_parts(acs_context *context)

@@ -16,6 +16,9 @@ struct acs_variant_book {
     bool asked;              /* ACS_PROFILE names the file */
     _Atomic(bool) looked;    /* the file was read, or there is none; set under the mutex */
     bool times;              /* the backend times kernels */
+    /* tuning: problems and versions measured by this context, and since when; of the thread that launches */
+    uint32_t tuned, measurements;
+    uint64_t tuning_since_ns;
 };
 
 /* What the book says of a launch: numbers of the set's versions. */
