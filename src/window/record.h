@@ -53,6 +53,7 @@ enum {
     ACS_RECORD_DECIDES = 8,  /* a decision: its argument is an acs_decision */
     ACS_RECORD_DECIDED = 16, /* the op runs only if `cell` says so */
     ACS_RECORD_GRID_DECIDED = 32, /* and takes its grid from it; `grid` is the largest */
+    ACS_RECORD_SHARE = 64, /* a kernel that goes to a part of the device: u.launch.attributes.share, 1 to 99 percent */
     ACS_RECORD_DECISION = ACS_RECORD_DECIDES | ACS_RECORD_DECIDED | ACS_RECORD_GRID_DECIDED
 };
 
