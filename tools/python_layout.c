@@ -78,7 +78,8 @@ static bool print_statistics(void)
         COUNTER(memory_early), COUNTER(memory_spilled), COUNTER(memory_returned), COUNTER(memory_moved),
         COUNTER(transfers), COUNTER(transfer_bytes), COUNTER(calls_as_kernels), COUNTER(ran_high), COUNTER(ran_ns),
         COUNTER(span_ns), COUNTER(idle_ns), COUNTER(replays), COUNTER(replayed), COUNTER(unmatched),
-        COUNTER(not_run), COUNTER(undeclared), COUNTER(unknown_memory)};
+        COUNTER(not_run), COUNTER(undeclared), COUNTER(unknown_memory), COUNTER(shares), COUNTER(shares_ignored),
+        COUNTER(variants), COUNTER(trials)};
     size_t bytes = sizeof(size_t);
     printf("STATISTICS_BYTES = %zu\n", sizeof(acs_statistics));
     printf("STATISTICS: tuple[tuple[str, int, int], ...] = (\n");

@@ -136,4 +136,8 @@ STATISTICS: tuple[tuple[str, int, int], ...] = (
     ("not_run", 472, 1),
     ("undeclared", 480, 1),
     ("unknown_memory", 488, 1),
+    ("shares", 496, 1),
+    ("shares_ignored", 504, 1),
+    ("variants", 512, 1),
+    ("trials", 520, 1),
 )

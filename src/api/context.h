@@ -98,6 +98,9 @@ struct acs_context {
     _Atomic(uint64_t) next_look_ns; /* watchdog: time of the next look for overdue ops */
 
     _Atomic(uint64_t) caller_waits; /* times that a caller found the FIFO full */
+    _Atomic(uint64_t) shares_ignored; /* counter for acs_stats, of launches whose share was ignored */
+    _Atomic(uint8_t) shares[101];     /* by percentage: whether launches get such a share; see shares.c */
+    _Atomic(bool) shares_told;        /* the log has the reason why they do not */
     _Atomic(uint64_t) undeclared, unknown_memory; /* counters for acs_stats, of ops that may touch anything (expand.c) */
 
     struct acs_captures *captures;

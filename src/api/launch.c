@@ -7,6 +7,7 @@
 
 #include "api/expand.h"
 #include "api/failures.h"
+#include "api/shares.h"
 #include "api/threads.h"
 #include "api/wait.h"
 #include "base/tuning.h"
@@ -347,6 +348,8 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     record->u.launch.attributes.on = 0; /* draft->on has it; kernels that differ in attributes count as different */
     record->u.launch.resolved = NULL;
     record->type = 0;
+    if (ACS_UNLIKELY(p->attributes.share))
+        ACS_TRY(acs_share_set(draft, p->attributes.share));
     if (ACS_UNLIKELY(p->attributes.programmatic))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",

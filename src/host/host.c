@@ -256,9 +256,14 @@ static uint32_t cpu_count(void)
     return online > 0 ? (uint32_t)online : 1;
 }
 
+static uint32_t executors_asked(const acs_backend_config *config)
+{
+    return config->options->executors ? (uint32_t)config->options->executors : cpu_count();
+}
+
 static uint32_t runners_wanted(const acs_backend_config *config)
 {
-    uint32_t wanted = config->options->executors ? (uint32_t)config->options->executors : cpu_count();
+    const uint32_t wanted = executors_asked(config);
 
     if (config->inline_only)
         return 1;
@@ -328,7 +333,8 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     h->base.devices = config->devices ? config->devices : 1; /* virtual devices, any number */
     h->config.slots = acs_backend_slots(config->slots, h->base.devices);
     h->op_ns = TUNE_HOST_LONG_OP_NS;
-    h->runner_count = h->base.parallel = h->base.sms = runners_wanted(&h->config);
+    h->runner_count = h->base.parallel = runners_wanted(&h->config);
+    h->base.sms = executors_asked(&h->config);
     (void)snprintf(h->base.model, sizeof h->base.model, "CPU");
     error = acs_lock_init(&h->lock, ACS_RANK_BACKEND);
     if (error)

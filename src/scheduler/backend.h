@@ -10,6 +10,9 @@
  *
  * Threads. Several threads call submit at once, but never two for the same slot; the slots of a batch's marks count as
  * its own. poll of a slot may run beside submit to it. No function calls the core, except config.notify.
+ *
+ * Shares. An item may name a part of the device (acs_item.share). Items of one slot may name different parts, and still
+ * run in their order.
  */
 #ifndef ACS_BACKEND_H
 #define ACS_BACKEND_H
@@ -198,11 +201,14 @@ typedef struct acs_backend_ops {
      * ACS_ERR_DEVICE through ACS_FAIL. memory_device: the device of an address unknown to the pools; the number of
      * devices means the host, or unknown. NULL: always that.
      */
-    /* What a share of a device comes to. NULL: devices cannot be partitioned. */
-    acs_status (*share_find)(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info);
     acs_status (*links)(acs_backend *backend, acs_topology *topology);
     acs_status (*capacity)(acs_backend *backend, uint32_t device, acs_capacity *capacity); /* but for its queues */
     uint32_t (*memory_device)(acs_backend *backend, uint64_t address);
+    /*
+     * What a share of a device comes to, 1 to 100 percent; makes it ready for ops. Sets all but info->size. Any thread.
+     * step_sms 0, and a reason: the device cannot be partitioned, and items name no share. NULL: no device can.
+     */
+    acs_status (*share_find)(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info);
     const acs_capture_ops *capture; /* NULL: no captures */
 } acs_backend_ops;
 

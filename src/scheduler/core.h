@@ -152,6 +152,7 @@ typedef struct acs_core_counters {
     uint64_t methods[ACS_METHOD_COUNT]; /* kernels issued, by acs_issue_method */
     uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t replays, replayed;     /* replays issued, and the kernels in them */
+    uint64_t shares;                /* kernels issued to a part of a device */
     /* numbers of replays' ops that were left out, of replays that were inserted, and of those that have ended */
     uint64_t unused, unused_retired;
     /* kernels launched: not bundleable; bundle refused; others */

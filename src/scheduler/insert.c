@@ -346,6 +346,7 @@ static void book_issued(acs_core *core, acs_entry *entry, acs_issue_method metho
         count_method(core, entry, method);
     if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))
         book_replay(core, entry);
+    core->counters.shares += entry->share != 0;
     if (entry->slot >= 0) {
         acs_slots_append(&core->slots, entry);
         if (core->reads_clock)

@@ -343,4 +343,5 @@ const acs_backend_ops acs_backend_sim = {
     .memory_state = acs_host_memory_state,
     .links = acs_host_links,
     .capacity = acs_host_capacity,
+    .share_find = acs_sim_share_find,
 };

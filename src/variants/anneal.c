@@ -6,7 +6,6 @@
 
 #include "base/tuning.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { TRIED_MOST = 1024, FINALISTS = 3 };
@@ -75,12 +74,22 @@ static point neighbour(search *s, const point *from)
     return to;
 }
 
+/* e to the power of x, for x up to 0; close enough for a chance, without libm. */
+static double power_of_e(double x)
+{
+    enum { SQUARES = 10 };
+    double y = 1 + x / (1 << SQUARES);
+    for (int i = 0; i < SQUARES; i++)
+        y *= y;
+    return x < -20 ? 0 : y;
+}
+
 /* Whether to go to a point: always if it is better, else the less likely the worse it is and the later. */
 static bool goes(search *s, double from, double to, double temperature)
 {
     if (to >= from)
         return true;
-    const double chance = exp((to - from) / from / temperature);
+    const double chance = power_of_e((to - from) / from / temperature);
     return acs_random_below(&s->random, 1000000) < chance * 1e6;
 }
 
@@ -112,7 +121,8 @@ static uint32_t decide(search *s)
 
 double acs_anneal_run(const acs_anneal *anneal, acs_mix_setting *best, bool *stopped)
 {
-    static const double hot = 0.1, cold = 0.005; /* relative losses that are accepted with 1/e, first and last */
+    static const double hot = 0.1, cold = 0.005, span = 3; /* span: natural logarithm of hot / cold */
+    double temperature = hot; /* the relative loss that is accepted with 1/e; falls from hot to cold */
     search s = {.anneal = anneal};
     point at;
     s.random.state = anneal->seed;
@@ -121,13 +131,15 @@ double acs_anneal_run(const acs_anneal *anneal, acs_mix_setting *best, bool *sto
     double now = look(&s, &at);
     /* Steps that come back to a point cost no run; they are bounded, too. */
     for (uint32_t turn = 0; !s.stopped && s.runs + FINALISTS < anneal->runs && turn < 8 * anneal->runs; turn++) {
-        const double part = (double)s.runs / anneal->runs;
+        const uint32_t runs = s.runs;
         const point next = neighbour(&s, &at);
         const double throughput = look(&s, &next);
-        if (!s.stopped && goes(&s, now, throughput, hot * pow(cold / hot, part))) {
+        if (!s.stopped && goes(&s, now, throughput, temperature)) {
             at = next;
             now = throughput;
         }
+        if (s.runs > runs && temperature > cold)
+            temperature *= 1 - span / anneal->runs;
     }
     *stopped = s.stopped;
     if (!s.used)

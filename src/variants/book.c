@@ -141,7 +141,8 @@ static acs_status find_locked(acs_variant_book *book, const acs_variant_set *set
         acs_choice_update(kernel, problem);
     for (uint32_t step = 0; step < ACS_SHARE_STEPS; step++)
         entry->at[step] = number_of(kernel, set, problem->at[step]);
-    entry->learns = book->times && !problem->profiled && !problem->trial;
+    const bool tunes = book->context->options.tune != ACS_TUNE_OFF; /* the program should run as it does without */
+    entry->learns = book->times && !tunes && !problem->profiled && !problem->trial;
     return ACS_OK;
 }
 

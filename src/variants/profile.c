@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const acs_company_names[ACS_COMPANIES] = {"memory", "compute", "itself"};
+const char *const acs_company_names[ACS_COMPANIES] = {"memory", "itself"};
 
 void acs_profile_init(acs_profile *profile, const char *model, uint32_t sms)
 {

@@ -19,7 +19,7 @@
 enum { ACS_PROFILE_KERNEL_BYTES = 128, ACS_MIX_MODELS_MOST = 16 };
 
 /* What a version is run beside, in measurements of interference. */
-typedef enum acs_company { ACS_COMPANY_MEMORY, ACS_COMPANY_COMPUTE, ACS_COMPANY_ITSELF, ACS_COMPANIES } acs_company;
+typedef enum acs_company { ACS_COMPANY_MEMORY, ACS_COMPANY_ITSELF, ACS_COMPANIES } acs_company;
 extern const char *const acs_company_names[ACS_COMPANIES];
 
 typedef struct acs_problem_key {

@@ -47,7 +47,8 @@ static void write_kernel(const acs_profile_kernel *kernel, FILE *file)
         fprintf(file, "problem grid %u %u %u block %u %u %u shared %" PRIu64 " reads %" PRIu64 " writes %" PRIu64 "\n",
                 k->grid[0], k->grid[1], k->grid[2], k->block[0], k->block[1], k->block[2], k->shared_bytes, k->reads,
                 k->writes);
-        write_times(kernel, p, file);
+        if (p->profiled) /* times that launches brought back in passing are too few to keep */
+            write_times(kernel, p, file);
     }
 }
 
@@ -178,7 +179,7 @@ static acs_status read_time(reading *r, const char *line)
 
 static acs_status read_beside(reading *r, const char *line)
 {
-    static const char wanted[] = "beside VERSION SHARE MICROSECONDS memory|compute|itself";
+    static const char wanted[] = "beside VERSION SHARE MICROSECONDS memory|itself";
     char name[ACS_VARIANT_NAME_BYTES], company[16];
     uint32_t percent, step, c = 0;
     float us;

@@ -10,6 +10,17 @@ static bool is_known(const acs_version_times *t, uint32_t step)
     return t->us[step] > 0 && !isinf(t->us[step]);
 }
 
+/* The square root of a positive number (Heron's method): the library needs no libm. */
+static double root(double x)
+{
+    double r = x > 1 ? x : 1;
+    for (double last = 0; r != last && (last == 0 || r < last);) {
+        last = r;
+        r = (r + x / r) / 2;
+    }
+    return r;
+}
+
 /* Scaling the times changes nothing, so the paper's normalised latencies give the same value. */
 double acs_sharing_correlation(const acs_sharing *s, uint32_t a, uint32_t b)
 {
@@ -26,7 +37,7 @@ double acs_sharing_correlation(const acs_sharing *s, uint32_t a, uint32_t b)
         xy += u * v;
     }
     const double spread = (n * xx - x * x) * (n * yy - y * y);
-    return n < 3 || !(spread > 0) ? 1 : (n * xy - x * y) / sqrt(spread);
+    return n < 3 || !(spread > 0) ? 1 : (n * xy - x * y) / root(spread);
 }
 
 static bool measure_missing(const acs_sharing *s, const bool *wanted, uint32_t step)

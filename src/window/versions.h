@@ -79,7 +79,7 @@ static inline void acs_versions_pick(acs_record *record, uint32_t percent)
     acs_versions *versions = record->u.launch.versions;
     const acs_version *version = &versions->list[versions->at[acs_share_step(percent)]];
     acs_version_put(record, version);
-    record->flags &= (uint8_t)~ACS_RECORD_VERSIONS;
+    record->flags &= (uint16_t)~ACS_RECORD_VERSIONS & ACS_RECORD_FLAGS;
     atomic_fetch_add_explicit(&versions->picked[version->number], 1, memory_order_relaxed); /* a counter */
 }
 

@@ -38,6 +38,7 @@ typedef struct random_config {
     bool may_lose;      /* the device may be lost on purpose */
     bool trace;         /* print each step of the run */
     bool decides;       /* many ops are decided by words in memory: sections.h; other programs have some, too */
+    bool shares;        /* some launches may take a part of the GPU only */
     unsigned char *drop; /* NULL, or for each step whether it is left out */
 } random_config;
 
