@@ -13,6 +13,7 @@ same.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -52,10 +53,15 @@ def _class_of(value: Any, name: str) -> Hashable:
                     "PyTorch or a number")
 
 
+def _classes(key: Sequence[Hashable]) -> list[str]:
+    """What the arguments were compiled for, without the number of the GPU."""
+    return [str(part[::2] if isinstance(part, tuple) and len(part) == 3 else part) for part in key]
+
+
 class Variant:
     """One compiled kernel: what is launched, how, and where its arguments stand."""
 
-    def __init__(self, compiled: Any, names: Sequence[str]) -> None:
+    def __init__(self, compiled: Any, names: Sequence[str], name: str | None = None) -> None:
         about = compiled.metadata
         if getattr(about, "num_ctas", 1) != 1:
             raise _unsupported(f"Triton's kernel '{compiled.name}' uses clusters of {about.num_ctas} blocks")
@@ -75,7 +81,7 @@ class Variant:
         self.block = about.num_warps * getattr(about, "warp_size", 32)
         self.shared_bytes = about.shared
         self.cooperative = bool(getattr(about, "launch_cooperative_grid", False))
-        self.kernel = PlainKernel(compiled, signature=", ".join(signature), name=compiled.name)
+        self.kernel = PlainKernel(compiled, signature=", ".join(signature), name=name or compiled.name)
         self.packing = self.kernel.packing((None,) * len(signature))
 
     @staticmethod
@@ -176,9 +182,14 @@ class Kernel:
         if variant is None:
             compiled = self._function.warmup(grid=(1,), **dict(zip(self._names, args)), **self._constants)
             compiled.run  # loads it
-            variant = Variant(compiled, self._names)
             if self._versions:
+                # profiles know kernels by their names, and other constants or types make another kernel
+                key_text = repr((sorted(self._constants.items(), key=str), compiled.src.signature, _classes(key)))
+                about = f"{compiled.name}.{hashlib.sha256(key_text.encode()).hexdigest()[:12]}"
+                variant = Variant(compiled, self._names, about)
                 self._add_versions(variant, args, values)
+            else:
+                variant = Variant(compiled, self._names)
             self._variants[tuple(key)] = variant
         if len(variant.places) != len(values):
             values = [values[at] for at in variant.places]

@@ -4,10 +4,12 @@ standard library, and a libacs.so that has versions.
 """
 
 import ctypes
+import types
 import unittest
 
 import acs
-from acs import _library
+import acs.triton
+from acs import _library, _variants
 
 SIGNATURE = "pointer, int32"
 
@@ -57,6 +59,99 @@ class Mistakes(unittest.TestCase):
             with acs.Context(backend="host", workers=0) as second:
                 with self.assertRaisesRegex(TypeError, "prepare of this context"):
                     second.measure(launch)
+
+
+class Shapes(unittest.TestCase):
+    """Functions for shapes, called as the library calls them."""
+
+    def called(self, shape, *args, sizes=(8, 4)):
+        function = _variants._called_back(shape, ("pointer", "int32"), "v")
+        values = [ctypes.c_uint64(args[0]), ctypes.c_int32(args[1])]
+        given = _library.FootprintInput(grid=(3, 2, 1), block=(8, 1, 1), arg_count=len(sizes))
+        given.args = (ctypes.c_void_p * 2)(*map(ctypes.addressof, values))
+        given.arg_bytes = (ctypes.c_uint32 * 2)(*sizes)
+        out = _library.LaunchShape()
+        result = function(ctypes.pointer(given), ctypes.pointer(out))
+        sizes_of = [(size.x, size.y, size.z) for size in (out.grid, out.block)]
+        return result, *sizes_of, out.shared_bytes, _variants.taken_failure()
+
+    def test_results(self):
+        seen = []
+        result = self.called(lambda args, grid: seen.append((args, grid)) or ((args[1], 2), 64, 1024), 4096, -7 + 12)
+        self.assertEqual(result, (1, (5, 2, 1), (64, 1, 1), 1024, None))
+        self.assertEqual(seen, [((4096, 5), (3, 2, 1))])
+        self.assertEqual(self.called(lambda args, grid: (grid, (8, 8)), 1, 1)[:4], (1, (3, 2, 1), (8, 8, 1), 0))
+        self.assertEqual(self.called(lambda args, grid: None, 1, 1)[0], 0)
+
+    def test_refusals(self):
+        refused = ctypes.c_size_t(-1).value
+        self.assertEqual(self.called(lambda args, grid: (grid, 1), 1, 1, sizes=(8, 8))[0], refused)
+        self.assertEqual(self.called(lambda args, grid: (grid, 1), 1, 1, sizes=(8,))[0], refused)
+        for shape, kind in ((lambda args, grid: 1 // 0, ZeroDivisionError), (lambda args, grid: 4, TypeError),
+                            (lambda args, grid: (-1, 1), acs.ArgumentError), (lambda args, grid: (1, 1, "x"), TypeError)):
+            result = self.called(shape, 1, 1)
+            self.assertEqual(result[0], refused)
+            self.assertIsInstance(result[-1], kind)
+        self.assertIsNone(_variants.taken_failure())
+
+
+class Triton(unittest.TestCase):
+    """Versions of kernels of Triton, with a Triton that is a fake: what is declared when a kernel is compiled."""
+
+    class Compiled:
+        def __init__(self, name, constants, ones):
+            self.name, self.function, self.run = name, 4096 + 16 * constants["BLOCK"], None
+            self.metadata = types.SimpleNamespace(num_warps=constants["num_warps"], warp_size=32, shared=constants["BLOCK"])
+            kept = {name: "constexpr" if name in ones or name == "BLOCK" else "i32" for name in ("n", "m", "BLOCK")}
+            self.src = types.SimpleNamespace(signature=kept)
+            count = list(kept.values()).count("i32")
+            self.asm = {"ptx": ".visible .entry k(" + ", ".join(".param .u32 p" for _ in range(count)) + ")"}
+
+    Compiled.__module__ = "triton.fake"
+
+    class Jit:
+        __name__, arg_names = "k", ["n", "m", "BLOCK"]
+        params = [types.SimpleNamespace(name=name, is_constexpr=name == "BLOCK") for name in arg_names]
+
+        def warmup(self, grid, n, m, **constants):
+            return Triton.Compiled("k", constants, [name for name, value in (("n", n), ("m", m)) if value == 1])
+
+    def setUp(self):
+        self.declared, self.real = [], acs.triton._declare_versions
+        acs.triton._declare_versions = lambda kernel, rows: self.declared.append((kernel, rows))
+
+    def tearDown(self):
+        acs.triton._declare_versions = self.real
+
+    def test_each_compiled_kernel_gets_the_versions(self):
+        jit = self.Jit()
+        base, small = (acs.triton.Kernel(jit, BLOCK=block, num_warps=4) for block in (64, 16))
+        acs.variants(base, {"small": (small, lambda args, grid: None if args[0] > 100 else -(-args[0] // 16)), "same": small})
+        self.assertEqual(self.declared, [])
+        first = base.variant((50, 1))
+        ((kernel, rows),) = self.declared
+        self.assertIs(kernel, first.kernel)
+        self.assertEqual(list(rows), ["small", "same"])
+        self.assertIs(rows["small"][0], small.variant((50, 1)).kernel)
+        self.assertEqual(rows["small"][1]((40,), (9, 1, 1)), (3, 128, 16))  # the 1 is compiled into the kernel
+        self.assertIsNone(rows["small"][1]((200,), (9, 1, 1)))
+        self.assertEqual(rows["same"][1]((40,), (9, 1, 1)), ((9, 1, 1), 128, 16))
+        count = len(self.declared)
+        other = base.variant((50, 7))
+        self.assertEqual(len(self.declared), count + 1)
+        self.assertEqual(self.declared[-1][1]["small"][1]((40, 7), (9, 1, 1)), (3, 128, 16))
+        self.assertRegex(first.kernel.name, r"^k\.[0-9a-f]{12}$")
+        self.assertNotEqual(first.kernel.name, other.kernel.name)
+        self.assertEqual(small.variant((50, 1)).kernel.name, "k")
+        acs.variants(base, {})
+        self.assertEqual(self.declared[-1][1], {})
+        self.assertEqual(base.variant((50, 1)).kernel.name, "k")
+
+    def test_mistakes(self):
+        base = acs.triton.Kernel(self.Jit(), BLOCK=64, num_warps=4)
+        for version in (1, kernel("x"), (base.variant((2, 2)).kernel, None)):
+            with self.assertRaisesRegex(TypeError, "must be an acs.triton.Kernel with the arguments n, m"):
+                acs.variants(base, {"bad": version})
 
 
 @unittest.skipUnless(_library.has("acs_variants"), "this libacs.so has no acs_variants")
