@@ -498,10 +498,10 @@ class Context:
         for given in (launch, beside):
             if given is not None and (not isinstance(given, Launch) or given._context is not self):
                 raise TypeError("acs: what is measured must be a launch that Context.prepare of this context returned")
-        call, times = measuring(self._handle, launch, share, runs, beside, beside_share)
+        call, times, failures = measuring(self._handle, launch, share, runs, beside, beside_share)
         error = self._wait(call)
         if error is not None:
-            raise error
+            raise error from (failures[0] if failures else None)
         return times()
 
     # ---------------------------------------------------------------------------------------------------------- inside

@@ -170,20 +170,24 @@ def share_info(handle: int, percent: int, device: int) -> ShareInfo:
 
 
 def measuring(handle: int, launch: Any, share: int | None, runs: int, beside: Any,
-              beside_share: int | None) -> tuple[Callable[[], int], Callable[[], Measured]]:
-    """The call that measures a prepared launch, and what then returns its times."""
+              beside_share: int | None) -> tuple[Callable[[], int], Callable[[], Measured], list[BaseException | None]]:
+    """The call that measures a prepared launch, what then returns its times, and what a function for shapes raised."""
     how = MeasureParams(size=ctypes.sizeof(MeasureParams), share=_percent(share, "a share"),
                         runs=number_of(runs, "a number of runs", 1 << 32),
                         beside=beside._at if beside is not None else None, beside_share=_percent(beside_share, "a share"))
     result = _MeasuredStruct(size=ctypes.sizeof(_MeasuredStruct))
 
-    def call() -> int:
-        return int(free.acs_measure(handle, launch._at, ctypes.byref(how), ctypes.byref(result)))
+    failures: list[BaseException | None] = []
+
+    def call() -> int:  # maybe on a thread that waits in place of the main one
+        status = int(free.acs_measure(handle, launch._at, ctypes.byref(how), ctypes.byref(result)))
+        failures.append(taken_failure())
+        return status
 
     def times() -> Measured:
         return Measured(result.us, result.least_us, result.beside_us, result.runs, bool(result.share_ignored))
 
-    return call, times
+    return call, times, failures
 
 
 __all__ = ["Measured", "ShareInfo", "variants"]
