@@ -55,6 +55,12 @@ static void print_sizes(void)
     SIZE(acs_op_params)
     SIZE(acs_group_params)
     SIZE(acs_group_report)
+    SIZE(acs_footprint_input)
+    SIZE(acs_variant)
+    SIZE(acs_launch_shape)
+    SIZE(acs_share_info)
+    SIZE(acs_measure_params)
+    SIZE(acs_measured)
     printf("}\n\n");
 }
 

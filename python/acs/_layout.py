@@ -76,6 +76,12 @@ SIZES: dict[str, int] = {
     "acs_op_params": 16,
     "acs_group_params": 16,
     "acs_group_report": 96,
+    "acs_footprint_input": 80,
+    "acs_variant": 32,
+    "acs_launch_shape": 32,
+    "acs_share_info": 152,
+    "acs_measure_params": 32,
+    "acs_measured": 40,
 }
 
 STATISTICS_BYTES = 528
