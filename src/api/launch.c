@@ -331,8 +331,8 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     ACS_TRY(measure(draft, p, &bytes));
     ACS_TRY(check_device(draft, p));
     if (ACS_UNLIKELY(p->attributes.variant > 1))
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': no version number %d: the kernel has none (acs_variants), or the GPU decides about the launch",
-                        acs_draft_name(draft), p->attributes.variant - 1);
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': no version number %d: the kernel has none (acs_variants), or "
+                        "the GPU decides about the launch", acs_draft_name(draft), p->attributes.variant - 1);
     const uint32_t room = ACS_UNLIKELY(draft->room) ? (bytes + 15) / 16 * 16 + draft->room : bytes;
     ACS_TRY(acs_draft_uses(draft, &p->uses, (uint32_t)p->args.count, room));
     copy_args(record, &p->args, bytes);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { TRIED_MOST = 1024, FINALISTS = 3 };
+enum { TRIED_MOST = 1024 /* settings that are remembered */ };
 
 /* Settings as steps: fit 1 to 10, share 1 to 10, for each model. */
 typedef struct point {
@@ -95,7 +95,7 @@ static bool goes(search *s, double from, double to, double temperature)
 
 static void sort_best(search *s)
 {
-    for (uint32_t place = 0; place < FINALISTS && place < s->used; place++)
+    for (uint32_t place = 0; place < TUNE_MIX_FINALISTS && place < s->used; place++)
         for (uint32_t i = place + 1; i < s->used; i++)
             if (s->list[i].throughput > s->list[place].throughput) {
                 const tried better = s->list[i];
@@ -109,19 +109,19 @@ static uint32_t decide(search *s)
 {
     uint32_t best = 0;
     sort_best(s);
-    for (uint32_t i = 0; i < FINALISTS && i < s->used && !s->stopped; i++) {
+    for (uint32_t i = 0; i < TUNE_MIX_FINALISTS && i < s->used && !s->stopped; i++) {
         const double again = run_at(s, &s->list[i].at);
         if (again > 0 && again < s->list[i].throughput)
             s->list[i].throughput = again;
     }
-    for (uint32_t i = 1; i < FINALISTS && i < s->used; i++)
+    for (uint32_t i = 1; i < TUNE_MIX_FINALISTS && i < s->used; i++)
         best = s->list[i].throughput > s->list[best].throughput ? i : best;
     return best;
 }
 
 double acs_anneal_run(const acs_anneal *anneal, acs_mix_setting *best, bool *stopped)
 {
-    static const double hot = 0.1, cold = 0.005, span = 3; /* span: natural logarithm of hot / cold */
+    const double hot = TUNE_MIX_HOT / 1e3, cold = TUNE_MIX_COLD / 1e3, span = 3; /* span: e^span = hot / cold, about */
     double temperature = hot; /* the relative loss that is accepted with 1/e; falls from hot to cold */
     search s = {.anneal = anneal};
     point at;
@@ -130,7 +130,7 @@ double acs_anneal_run(const acs_anneal *anneal, acs_mix_setting *best, bool *sto
     memset(at.step, ACS_SHARE_STEPS, 2 * (size_t)anneal->count);
     double now = look(&s, &at);
     /* Steps that come back to a point cost no run; they are bounded, too. */
-    for (uint32_t turn = 0; !s.stopped && s.runs + FINALISTS < anneal->runs && turn < 8 * anneal->runs; turn++) {
+    for (uint32_t turn = 0; !s.stopped && s.runs + TUNE_MIX_FINALISTS < anneal->runs && turn < 8 * anneal->runs; turn++) {
         const uint32_t runs = s.runs;
         const point next = neighbour(&s, &at);
         const double throughput = look(&s, &next);

@@ -22,7 +22,7 @@ static float slowdown(const acs_version_times *t)
     return count > 0 ? sum / count : 1;
 }
 
-/* Time by which a version is judged at a step; 0: unknown. On a share of its own it has company, on the whole it has none. */
+/* Time by which a version is judged at a step; 0: unknown. On a part of the device it has company, on the whole none. */
 static float judged(const acs_version_times *t, uint32_t step)
 {
     return step == ACS_SHARE_STEPS - 1 ? t->us[step] : t->us[step] * slowdown(t);

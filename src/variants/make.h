@@ -1,6 +1,6 @@
 /*
- * The launch of one version of a kernel, made from the launch that the program asked for. Used by launch.c, which chooses the
- * version, and by measurements. Defined in make.c.
+ * The launch of one version of a kernel, made from the launch that the program asked for. Used by launch.c, which chooses
+ * the version, and by measurements. Defined in make.c.
  */
 #ifndef ACS_VARIANT_MAKE_H
 #define ACS_VARIANT_MAKE_H

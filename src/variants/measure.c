@@ -157,7 +157,8 @@ typedef struct series {
 } series;
 
 /* `ordered`: its own segments count; else the token alone, so that it runs beside a launch that uses the same bytes. */
-static acs_status series_begin(series *s, acs_context *context, const acs_launch_params *params, uint32_t share, bool ordered)
+static acs_status series_begin(series *s, acs_context *context, const acs_launch_params *params, uint32_t share,
+                               bool ordered)
 {
     *s = (series){.context = context, .params = *params};
     const size_t own = ordered ? params->uses.count : 0;
@@ -316,7 +317,7 @@ acs_status acs_measure_check(acs_context *context, const char *function)
     const char *why = context->backend->devices > 1                       ? "the context has several devices"
                       : !context->backend->ops->elapsed                   ? "this backend cannot time kernels"
                       : acs_context_modes(context) & ACS_MODE_SECTIONS    ? "a capture or a group is open"
-                      : context->options.check || context->options.serial ? "ACS_CHECK and ACS_SERIAL run more than the launch"
+                      : context->options.check || context->options.serial ? "ACS_CHECK and ACS_SERIAL change the times"
                                                                           : NULL;
     return why ? acs_fail(ACS_ERR_UNSUPPORTED, 0, function, "%s: %s", function, why) : ACS_OK;
 }

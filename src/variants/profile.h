@@ -93,8 +93,8 @@ acs_status acs_profile_meet(acs_profile_kernel *kernel, const acs_variant_set *s
 acs_profile_mix *acs_profile_mix_find(acs_profile *profile, const acs_mix_model *models, uint32_t count, bool make);
 
 /*
- * profile_file.c. Reading adds to the profile. ACS_ERR_OPTION, with file and line: the file cannot be read, is no profile, is
- * of another model of GPU, or a line is wrong. The profile may then have part of the file.
+ * profile_file.c. Reading adds to the profile. ACS_ERR_OPTION, with file and line: the file cannot be read, is no
+ * profile, is of another model of GPU, or a line is wrong. The profile may then have part of the file.
  */
 acs_status acs_profile_read(acs_profile *profile, FILE *file, const char *name);
 acs_status acs_profile_write(const acs_profile *profile, FILE *file);

@@ -87,6 +87,12 @@ typedef struct reading {
     uint32_t settings;  /* of the latest mix */
 } reading;
 
+static acs_status twice(const reading *r, const char *line)
+{
+    return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: '%.*s' is there already", r->in.name, r->in.number,
+                    (int)strcspn(line, "\r\n"), line);
+}
+
 static acs_status no_memory(const reading *r)
 {
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "%s, line %d: no memory for the profile", r->in.name, r->in.number);
@@ -119,8 +125,11 @@ static acs_status read_kernel(reading *r, char *line)
     name[strcspn(name, "\r\n")] = '\0';
     if (!*name || strlen(name) >= ACS_PROFILE_KERNEL_BYTES)
         return acs_cache_line_refuse(&r->in, line, "kernel NAME");
+    const uint32_t before = HASH_COUNT(r->profile->kernels);
     r->kernel = acs_profile_kernel_get(r->profile, name);
     r->problem = NULL;
+    if (r->kernel && HASH_COUNT(r->profile->kernels) == before)
+        return twice(r, line);
     return r->kernel ? ACS_OK : no_memory(r);
 }
 
@@ -131,7 +140,11 @@ static acs_status read_version(reading *r, const char *line)
     if (!r->kernel || sscanf(line, "version %47s%n", name, &at) != 1 || !ends(line, at) ||
         !acs_variant_name_is_good(name))
         return acs_cache_line_refuse(&r->in, line, r->kernel ? "version NAME" : "kernel NAME");
-    return acs_profile_version_get(r->kernel, name) < ACS_VERSIONS_MOST ? ACS_OK : no_memory(r);
+    const uint32_t before = r->kernel->count, index = acs_profile_version_get(r->kernel, name);
+    if (index == ACS_VERSIONS_MOST)
+        return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: more than %d versions, or no memory for them", r->in.name,
+                        r->in.number, ACS_VERSIONS_MOST);
+    return r->kernel->count == before ? twice(r, line) : ACS_OK;
 }
 
 static acs_status read_problem(reading *r, const char *line)
@@ -139,11 +152,14 @@ static acs_status read_problem(reading *r, const char *line)
     static const char wanted[] = "problem grid X Y Z block X Y Z shared BYTES reads BYTES writes BYTES";
     acs_problem_key k = {0};
     int at = 0;
-    if (!r->kernel || sscanf(line, "problem grid %u %u %u block %u %u %u shared %" SCNu64 " reads %" SCNu64 " writes %" SCNu64
-                             "%n", &k.grid[0], &k.grid[1], &k.grid[2], &k.block[0], &k.block[1], &k.block[2],
+    if (!r->kernel || sscanf(line, "problem grid %u %u %u block %u %u %u shared %" SCNu64 " reads %" SCNu64 " writes %"
+                             SCNu64 "%n", &k.grid[0], &k.grid[1], &k.grid[2], &k.block[0], &k.block[1], &k.block[2],
                              &k.shared_bytes, &k.reads, &k.writes, &at) != 9 || !ends(line, at))
         return acs_cache_line_refuse(&r->in, line, r->kernel ? wanted : "kernel NAME");
+    const uint32_t before = HASH_COUNT(r->kernel->problems);
     r->problem = acs_profile_problem_get(r->kernel, &k);
+    if (r->problem && HASH_COUNT(r->kernel->problems) == before)
+        return twice(r, line);
     return r->problem ? ACS_OK : no_memory(r);
 }
 
@@ -172,6 +188,8 @@ static acs_status read_time(reading *r, const char *line)
     if (sscanf(line, "time %47s %u %f%n", name, &percent, &us, &at) != 3 || !ends(line, at) ||
         !find_time(r, name, percent, &times, &step) || !(us > 0 || us == (float)UNFIT_US))
         return acs_cache_line_refuse(&r->in, line, wanted);
+    if (times->us[step] != 0)
+        return twice(r, line);
     times->us[step] = us > 0 ? us : INFINITY;
     r->problem->changed = r->problem->profiled = true;
     return ACS_OK;
@@ -192,6 +210,8 @@ static acs_status read_beside(reading *r, const char *line)
         c++;
     if (c == ACS_COMPANIES)
         return acs_cache_line_refuse(&r->in, line, wanted);
+    if (times->beside_us[c] > 0)
+        return twice(r, line);
     times->beside_us[c] = us;
     times->beside_step[c] = (uint8_t)step;
     r->problem->changed = true;

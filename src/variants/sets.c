@@ -27,7 +27,10 @@ typedef struct table {
     row rows[];          /* open addressing, at most half full; set NULL: empty */
 } table;
 
-/* A  publish_locked: fill a table, store it with release; acs_variant_set_find: load acquire. Broken: empty rows are seen. */
+/*
+ * A  publish_locked: fill a table, store it with release; acs_variant_set_find: load acquire. Broken: a reader sees rows
+ *    without their sets.
+ */
 static _Atomic(table *) g_table; /* NULL: nothing was declared yet */
 static pthread_mutex_t g_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards writes of the table */
 static pthread_once_t g_fork_once = PTHREAD_ONCE_INIT;

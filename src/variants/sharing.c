@@ -1,5 +1,6 @@
 /*
- * Sharing of measurements (sharing.h). Called by tuning. Knows no device.
+ * Sharing of measurements (sharing.h): which versions are measured at which shares. Called by tuning, which measures. Knows
+ * no device.
  */
 #include "variants/sharing.h"
 

@@ -46,8 +46,10 @@ static void company_counts_on_a_part_of_the_device(void **state)
 {
     (void)state;
     const acs_profile_kernel kernel = {.count = TWO};
-    acs_version_times times[TWO] = {{.us = {[4] = 10, [9] = 5}, .beside_us = {[ACS_COMPANY_MEMORY] = 40}, .beside_step = {4}},
-                                    {.us = {[4] = 20, [9] = 8}, .beside_us = {[ACS_COMPANY_MEMORY] = 20}, .beside_step = {4}}};
+    acs_version_times times[TWO] = {
+        {.us = {[4] = 10, [9] = 5}, .beside_us = {[ACS_COMPANY_MEMORY] = 40}, .beside_step = {4}},
+        {.us = {[4] = 20, [9] = 8}, .beside_us = {[ACS_COMPANY_MEMORY] = 20}, .beside_step = {4}},
+    };
     acs_problem problem = problem_of(times);
     acs_choice_update(&kernel, &problem);
     assert_int_equal(problem.at[4], 1); /* 40 against 20 in company */

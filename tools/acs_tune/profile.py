@@ -11,7 +11,8 @@ HEAD = "acs-variants 1"
 LINE_BYTES = 255  # with the end of the line
 VERSIONS_MOST = 63  # with "base"
 MODELS_MOST = 16
-BESIDE = ("memory", "compute", "itself")
+BESIDE = ("memory", "itself")
+UNFIT = "-1"  # the time of a version that cannot run a problem; math.inf in a Problem
 FORMS = {
     "acs-variants": HEAD,
     "gpu": 'gpu "NVIDIA H100 80GB HBM3" sms 132',
@@ -51,7 +52,7 @@ class Problem:
 
     def versions_at(self, share):
         """Times at a share by version."""
-        return {version: us for (version, at), us in self.times.items() if at == share}
+        return {version: us for (version, at), us in self.times.items() if at == share and us < math.inf}
 
     def shares(self):
         """Shares with a time, the largest first."""
@@ -217,7 +218,10 @@ class _Reader:
         _words(words, count)
         if words[1] not in self.kernel.versions:
             raise _Refused("kernel '%s' has no line 'version %s' above it" % (self.kernel.name, words[1]))
-        return problem, words[1], _whole(words[2], "the share", 1, 100), _positive(words[3], "the time")
+        share = _whole(words[2], "the share", 10, 100)
+        if share % 10:
+            raise _Refused("the share is %d; it must be 10, 20 .. 100" % share)
+        return problem, words[1], share, math.inf if words[0] == "time" and words[3] == UNFIT else _positive(words[3], "the time")
 
     def _time(self, words, _):
         problem, version, share, us = self._measured(words, 4)
@@ -301,7 +305,8 @@ def text(profile):
         lines += ["version " + version for version in kernel.versions]
         for problem in kernel.problems.values():
             lines.append("problem %s" % problem)
-            lines += ["time %s %d %.6g" % (version, share, us) for (version, share), us in problem.times.items()]
+            lines += ["time %s %d %s" % (version, share, UNFIT if us == math.inf else "%.6g" % us)
+                      for (version, share), us in problem.times.items()]
             lines += ["beside %s %d %.6g %s" % (version, share, us, what)
                       for (version, share, what), us in problem.beside.items()]
     for mix in profile.mixes.values():

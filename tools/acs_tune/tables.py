@@ -32,6 +32,8 @@ def title(problem):
 
 
 def _us(us):
+    if us == math.inf:
+        return "cannot"
     return "%.4g" % us if us < 1000 else "%.0f" % us
 
 
