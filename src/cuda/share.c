@@ -35,7 +35,7 @@ typedef struct share_places {
 typedef struct division {
     char reason[128];             /* why the GPU cannot be partitioned; empty: it can */
     CUdevResource *groups;
-    uint32_t count, group_sms;
+    uint32_t count, group_sms, sms;
 } division;
 
 struct acs_cuda_shares {
@@ -83,6 +83,7 @@ static void divide(acs_cuda *self, division *by)
     result = by->groups ? self->cu.cuDevSmResourceSplitByCount(by->groups, &count, &all, NULL, 0, 1)
                         : CUDA_ERROR_OUT_OF_MEMORY;
     by->count = count;
+    by->sms = all.sm.smCount;
     by->group_sms = result == CUDA_SUCCESS ? by->groups[0].sm.smCount : 0;
     if (!by->group_sms)
         refuse(by, "the GPU's multiprocessors could not be divided", result);
@@ -282,7 +283,7 @@ static void fill(const acs_cuda *self, uint32_t percent, acs_share_info *info)
     const acs_cuda_shares *shares = self->shares;
     const uint32_t parts = shares->by.reason[0] ? 0 : parts_of(shares, percent);
     const bool part = parts && percent < 100;
-    info->device_sms = (uint32_t)self->limits.sms;
+    info->device_sms = parts ? shares->by.sms : (uint32_t)self->limits.sms;
     info->sms = part ? parts * shares->by.group_sms : info->device_sms;
     info->step_sms = parts ? shares->by.group_sms : 0;
     info->places = part ? places_of(shares, parts) : 1;
