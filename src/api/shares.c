@@ -77,8 +77,8 @@ acs_status acs_share_set(const acs_draft *draft, uint32_t percent)
     acs_context *context = draft->context;
     acs_record *record = draft->record;
     if (percent == UINT8_MAX) /* what acs_make_share makes of any number that is none */
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_SHARE: a share is 1 to %d percent of the device", acs_draft_name(draft),
-                        PERCENT_ALL);
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_SHARE: a share is 1 to %d percent of the device",
+                        acs_draft_name(draft), PERCENT_ALL);
     if (percent > PERCENT_ALL)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_SHARE: a share of %u percent; 1 to %d are possible",
                         acs_draft_name(draft), percent, PERCENT_ALL);

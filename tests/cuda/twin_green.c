@@ -1,7 +1,7 @@
 /*
- * The twin's green contexts: the groups of multiprocessors of a device, descriptions of some of them, contexts made of these,
- * and their streams. Called through the driver table. Its driver keeps the number of a group in the padding of a resource, as
- * CUDA's keeps what it likes there. Kernels run as elsewhere; their body may ask which groups they have (twin_part).
+ * The twin's green contexts: the groups of multiprocessors of a device, descriptions of some of them, contexts made of
+ * these, and their streams. Called through the driver table. The number of a group is in the padding of a resource, where
+ * CUDA's driver keeps what it likes. Kernels run as elsewhere; their body may ask which groups they have (twin_part).
  */
 #include "twin_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * Unit tests of scheduler/slots with shares of the device: which slots ops with a share go to, that other ops keep theirs, and
- * that no op waits for a slot.
+ * Unit tests of scheduler/slots with shares of the device: which slots ops with a share go to, that other ops keep theirs,
+ * and that no op waits for a slot.
  */
 #include "slots_fixture.h"
 
