@@ -1,5 +1,5 @@
 /*
- * Shares of a GPU: kernels run on no more multiprocessors than their share has, on different ones in turn, and in their order
+ * Shares of a GPU: kernels run on no more multiprocessors than their share has, on different ones in turn, and in order
  * with all that runs on the whole GPU. Every test passes where the GPU cannot be partitioned, and says so.
  */
 #include "kernels.cuh"
