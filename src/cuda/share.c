@@ -294,7 +294,9 @@ acs_status acs_cuda_share_find(acs_backend *backend, uint32_t device, uint32_t p
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
+    CUresult result = (CUresult)acs_cuda_fault(self);
+    if (result == CUDA_SUCCESS)
+        result = acs_cuda_scope_enter(self, &scope);
     (void)device;
     if (result != CUDA_SUCCESS)
         return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
