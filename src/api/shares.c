@@ -9,7 +9,12 @@
 
 enum { PERCENT_ALL = 100 };
 
-/* What acs_context.shares knows of a share. */
+/*
+ * What acs_context.shares knows of a share.
+ *
+ * S  learn_share: store with release what the backend answered; acs_share_set: load acquire. Broken: a thread that issues
+ *    the op finds a part of what the backend has prepared for the share.
+ */
 enum { SHARE_NOT_ASKED, SHARE_KNOWN, SHARE_IGNORED };
 
 /* Without partitions a launch gets all that the device has. */
@@ -24,7 +29,7 @@ static void fill_whole(acs_context *context, uint32_t device, acs_share_info *in
     snprintf(info->reason, sizeof info->reason, "this backend has no multiprocessors to divide");
 }
 
-static acs_status find(acs_context *context, uint32_t device, uint32_t percent, acs_share_info *info)
+static acs_status find_share(acs_context *context, uint32_t device, uint32_t percent, acs_share_info *info)
 {
     acs_backend *backend = context->backend;
     acs_share_info found = {.size = sizeof found};
@@ -50,23 +55,23 @@ acs_status acs_share_find(acs_context *context, uint32_t device, uint32_t percen
     if (device >= context->backend->devices)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_share_find: there is no device %u; the context has %u", device,
                         context->backend->devices);
-    return find(context, device, percent, info);
+    return find_share(context, device, percent, info);
 }
 
 /* A share on all devices: a launch may go to any of them. Failures of the device are the ops' to report. */
-static uint8_t learn(acs_context *context, uint32_t percent)
+static uint8_t learn_share(acs_context *context, uint32_t percent)
 {
     acs_share_info info = {.step_sms = 1};
     const acs_error before = *acs_error_thread();
     for (uint32_t d = 0; d < context->backend->devices && info.step_sms; d++)
-        if (find(context, d, percent, &info) != ACS_OK) {
+        if (find_share(context, d, percent, &info) != ACS_OK) {
             snprintf(info.reason, sizeof info.reason, "%.120s", acs_error_thread()->text);
             info.step_sms = 0;
         }
     *acs_error_thread() = before;
     const uint8_t state = info.step_sms ? SHARE_KNOWN : SHARE_IGNORED;
-    /* Relaxed, here and below: the answer is always the same, and nothing else is published with it. */
-    atomic_store_explicit(&context->shares[percent], state, memory_order_relaxed);
+    atomic_store_explicit(&context->shares[percent], state, memory_order_release); /* S */
+    /* Relaxed: nothing is published with it. */
     if (state == SHARE_IGNORED && !atomic_exchange_explicit(&context->shares_told, true, memory_order_relaxed))
         acs_log(ACS_LOG_INFO, "launches with a share get the whole device: %s", info.reason);
     return state;
@@ -76,6 +81,9 @@ acs_status acs_share_set(const acs_draft *draft, uint32_t percent)
 {
     acs_context *context = draft->context;
     acs_record *record = draft->record;
+    if (percent == UINT8_MAX) /* what acs_make_share makes of any number that is none */
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_SHARE: a share is 1 to %d percent of the device",
+                        acs_draft_name(draft), PERCENT_ALL);
     if (percent > PERCENT_ALL)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': ACS_SHARE: a share of %u percent; 1 to %d are possible",
                         acs_draft_name(draft), percent, PERCENT_ALL);
@@ -84,8 +92,8 @@ acs_status acs_share_set(const acs_draft *draft, uint32_t percent)
         return ACS_OK;
     uint8_t state = SHARE_IGNORED;
     if (!draft->captured && !draft->decision) {
-        state = atomic_load_explicit(&context->shares[percent], memory_order_relaxed);
-        state = ACS_UNLIKELY(state == SHARE_NOT_ASKED) ? learn(context, percent) : state;
+        state = atomic_load_explicit(&context->shares[percent], memory_order_acquire); /* S */
+        state = ACS_UNLIKELY(state == SHARE_NOT_ASKED) ? learn_share(context, percent) : state;
     }
     if (state == SHARE_IGNORED) {
         atomic_fetch_add_explicit(&context->shares_ignored, 1, memory_order_relaxed); /* a counter */

@@ -35,7 +35,7 @@ typedef struct share_places {
 typedef struct division {
     char reason[128];             /* why the GPU cannot be partitioned; empty: it can */
     CUdevResource *groups;
-    uint32_t count, group_sms;
+    uint32_t count, group_sms, sms;
 } division;
 
 struct acs_cuda_shares {
@@ -83,6 +83,7 @@ static void divide(acs_cuda *self, division *by)
     result = by->groups ? self->cu.cuDevSmResourceSplitByCount(by->groups, &count, &all, NULL, 0, 1)
                         : CUDA_ERROR_OUT_OF_MEMORY;
     by->count = count;
+    by->sms = all.sm.smCount;
     by->group_sms = result == CUDA_SUCCESS ? by->groups[0].sm.smCount : 0;
     if (!by->group_sms)
         refuse(by, "the GPU's multiprocessors could not be divided", result);
@@ -120,14 +121,14 @@ static uint32_t parts_of(const acs_cuda_shares *shares, uint32_t percent)
     return parts ? parts : 1;
 }
 
-static uint32_t places_of(const acs_cuda_shares *shares, uint32_t parts)
+static uint32_t count_places(const acs_cuda_shares *shares, uint32_t parts)
 {
     return (shares->by.count + parts - 1) / parts;
 }
 
 /* ------------------------------------------------------------------------------------------------ streams of a place */
 
-static void give_back(acs_cuda_shares *shares, acs_cuda_place *place, CUstream stream)
+static void give_stream(acs_cuda_shares *shares, acs_cuda_place *place, CUstream stream)
 {
     acs_lock_acquire(&shares->lock);
     place->spare[place->spares++] = stream;
@@ -135,7 +136,7 @@ static void give_back(acs_cuda_shares *shares, acs_cuda_place *place, CUstream s
 }
 
 /* Keep a new stream, which the caller has. False: no memory. */
-static bool keep(acs_cuda_shares *shares, acs_cuda_place *place, CUstream stream)
+static bool keep_stream(acs_cuda_shares *shares, acs_cuda_place *place, CUstream stream)
 {
     green_stream *kept = malloc(sizeof *kept);
     acs_lock_acquire(&shares->lock);
@@ -158,7 +159,7 @@ static bool keep(acs_cuda_shares *shares, acs_cuda_place *place, CUstream stream
 }
 
 /* A stream of the place that no other slot has; NULL: none can be made. */
-static CUstream take(acs_cuda *self, acs_cuda_place *place)
+static CUstream take_stream(acs_cuda *self, acs_cuda_place *place)
 {
     acs_cuda_shares *shares = self->shares;
     CUstream stream = NULL;
@@ -169,7 +170,7 @@ static CUstream take(acs_cuda *self, acs_cuda_place *place)
     if (stream)
         return stream;
     CUresult result = self->cu.cuGreenCtxStreamCreate(&stream, place->context, CU_STREAM_NON_BLOCKING, 0);
-    if (result == CUDA_SUCCESS && keep(shares, place, stream))
+    if (result == CUDA_SUCCESS && keep_stream(shares, place, stream))
         return stream;
     if (result == CUDA_SUCCESS)
         (void)self->cu.cuStreamDestroy(stream); /* idle; the kernel then gets the whole GPU */
@@ -222,7 +223,7 @@ static void destroy_places(acs_cuda *self, acs_cuda_place *places, uint32_t coun
 static CUresult try_place(acs_cuda *self, acs_cuda_place *place)
 {
     CUevent event = NULL;
-    const CUstream stream = take(self, place);
+    const CUstream stream = take_stream(self, place);
     CUresult result = stream ? self->cu.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) : CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS)
         result = self->cu.cuEventRecord(event, stream);
@@ -231,7 +232,7 @@ static CUresult try_place(acs_cuda *self, acs_cuda_place *place)
     if (event)
         (void)self->cu.cuEventDestroy(event);
     if (stream)
-        give_back(self->shares, place, stream);
+        give_stream(self->shares, place, stream);
     return result;
 }
 
@@ -239,7 +240,7 @@ static CUresult try_place(acs_cuda *self, acs_cuda_place *place)
 static CUresult make_places(acs_cuda *self, uint32_t parts)
 {
     acs_cuda_shares *shares = self->shares;
-    const uint32_t count = places_of(shares, parts);
+    const uint32_t count = count_places(shares, parts);
     acs_cuda_place *places = calloc(count, sizeof *places);
     CUresult result = places ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
     for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; i++)
@@ -277,15 +278,15 @@ static acs_cuda_place *next_place(acs_cuda_shares *shares, uint32_t parts)
 
 /* -------------------------------------------------------------------------------------------------------------- find */
 
-static void fill(const acs_cuda *self, uint32_t percent, acs_share_info *info)
+static void fill_info(const acs_cuda *self, uint32_t percent, acs_share_info *info)
 {
     const acs_cuda_shares *shares = self->shares;
     const uint32_t parts = shares->by.reason[0] ? 0 : parts_of(shares, percent);
     const bool part = parts && percent < 100;
-    info->device_sms = (uint32_t)self->limits.sms;
+    info->device_sms = parts ? shares->by.sms : (uint32_t)self->limits.sms;
     info->sms = part ? parts * shares->by.group_sms : info->device_sms;
     info->step_sms = parts ? shares->by.group_sms : 0;
-    info->places = part ? places_of(shares, parts) : 1;
+    info->places = part ? count_places(shares, parts) : 1;
     memcpy(info->reason, shares->by.reason, sizeof info->reason);
 }
 
@@ -293,13 +294,15 @@ acs_status acs_cuda_share_find(acs_backend *backend, uint32_t device, uint32_t p
 {
     acs_cuda *self = (acs_cuda *)backend;
     acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
+    CUresult result = (CUresult)acs_cuda_fault(self);
+    if (result == CUDA_SUCCESS)
+        result = acs_cuda_scope_enter(self, &scope);
     (void)device;
     if (result != CUDA_SUCCESS)
         return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
                         "cuda: the device cannot be selected: %s", acs_cuda_text((int)result));
     know(self);
-    fill(self, percent, info);
+    fill_info(self, percent, info);
     if (info->step_sms && percent < 100 && !has_places(self->shares, parts_of(self->shares, percent)))
         result = make_places(self, parts_of(self->shares, percent));
     acs_cuda_scope_leave(self, &scope);
@@ -317,7 +320,7 @@ acs_status acs_cuda_share_find(acs_backend *backend, uint32_t device, uint32_t p
 /* ------------------------------------------------------------------------------------------------------------ change */
 
 /* What goes to the new stream runs behind all that is in the one before. If the driver refuses, wait for it here. */
-static void follow(acs_cuda *self, acs_cuda_slot_stream *now, CUstream stream)
+static void follow_stream(acs_cuda *self, acs_cuda_slot_stream *now, CUstream stream)
 {
     if (acs_cuda_fault(self))
         return;
@@ -341,18 +344,18 @@ void acs_cuda_share_change(acs_cuda *self, uint32_t slot, uint8_t share)
 {
     acs_cuda_slot_stream *now = &self->now[slot], before = *now;
     acs_cuda_place *place = share ? next_place(self->shares, parts_of(self->shares, share)) : NULL;
-    CUstream stream = place ? take(self, place) : NULL;
+    CUstream stream = place ? take_stream(self, place) : NULL;
     if (!stream) {
         place = NULL;
         stream = self->streams[slot];
     }
     if (stream != now->stream)
-        follow(self, now, stream);
+        follow_stream(self, now, stream);
     now->stream = stream;
     now->place = place;
     now->share = share;
     if (before.place) /* another slot that takes it comes behind what this one has sent */
-        give_back(self->shares, before.place, before.stream);
+        give_stream(self->shares, before.place, before.stream);
 }
 
 acs_status acs_cuda_shares_init(acs_cuda *self)

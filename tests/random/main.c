@@ -368,6 +368,9 @@ static void report(const random_totals *t, double seconds)
                t->issued_by[ACS_ISSUE_GPU], t->issued_by[ACS_ISSUE_RESIDENT]);
     if (t->replays)
         printf("repeats: %" PRIu64 " kernels in %" PRIu64 " replays\n", t->replayed, t->replays);
+    if (t->shares + t->shares_ignored)
+        printf("shares: %" PRIu64 " kernels on a part of the GPU, %" PRIu64 " had all of it\n", t->shares,
+               t->shares_ignored);
     if (t->not_run)
         printf("decided: %" PRIu64 " ops did not run\n", t->not_run);
     if (t->copies_as_kernels)

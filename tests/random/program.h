@@ -195,6 +195,7 @@ typedef struct random_totals {
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
     uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
+    uint64_t shares, shares_ignored;
     uint64_t not_run;    /* ops that words in memory switched off */
     uint64_t replays, replayed; /* of repeats, and the kernels in them */
     uint64_t many_slots; /* programs with more than four active slots */
