@@ -137,7 +137,7 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
 static void wait_for_tails(acs_cuda *self)
 {
     for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
-        close_note(self, "stream", self->cu.cuStreamSynchronize(acs_cuda_stream_of(self, i)));
+        close_note(self, "stream", self->cu.cuStreamSynchronize(self->now[i].stream));
 }
 
 /* Library calls' handles are closed first: their destroy functions may still use the device. */

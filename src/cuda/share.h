@@ -26,10 +26,4 @@ void acs_cuda_share_change(acs_cuda *self, uint32_t slot, uint8_t share);
 /* Destroy streams, events and contexts; all slots have ended. */
 void acs_cuda_shares_fini(acs_cuda *self);
 
-/* The stream that the slot's next op goes to. */
-static inline CUstream acs_cuda_stream_of(const acs_cuda *self, uint32_t slot)
-{
-    return self->now[slot].stream;
-}
-
 #endif

@@ -26,7 +26,7 @@ static void record_own(acs_cuda *self, const acs_mark *mark)
     if (acs_cuda_fault(self))
         return;
     CUevent *event = mark_event(self, mark);
-    CUstream stream = acs_cuda_stream_of(self, mark->slot);
+    CUstream stream = self->now[mark->slot].stream;
     CUresult result = *event ? CUDA_SUCCESS : self->cu.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS) {
         result = self->cu.cuEventRecord(*event, stream);
@@ -293,7 +293,7 @@ static bool decided_here(acs_cuda *self, acs_item *item, CUstream stream)
 static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     acs_record *op = item->op;
-    CUstream stream = item->slot < 0 ? NULL : acs_cuda_stream_of(self, (uint32_t)item->slot);
+    CUstream stream = item->slot < 0 ? NULL : self->now[(uint32_t)item->slot].stream;
     switch (op->kind) {
     case ACS_KIND_KERNEL:
         if (ACS_UNLIKELY(op->flags & ACS_RECORD_TIMED))
@@ -353,7 +353,7 @@ static void marks_and_waits(acs_cuda *self, const acs_batch *batch, const acs_it
         acs_cuda_share_change(self, slot, item->share);
     for (uint32_t i = 0; i < item->wait_count; i++) {
         const acs_mark *mark = &batch->waits[item->first_wait + i];
-        wait_event(self, acs_cuda_stream_of(self, slot), acs_cuda_of_slot(self, mark->slot), *mark_event(self, mark));
+        wait_event(self, self->now[slot].stream, acs_cuda_of_slot(self, mark->slot), *mark_event(self, mark));
     }
 }
 

@@ -30,12 +30,6 @@ static const acs_entry *slot_last(const acs_slots *slots, uint32_t s)
     return slot->tail ? &slots->window->entries[slot->tail] : NULL;
 }
 
-/* Whether ops of another share are in the slot: an op that joins them waits for all of them, and changes the stream. */
-static bool is_apart(const acs_slot *slot, uint8_t share)
-{
-    return slot->share != share && slot->outstanding > 0;
-}
-
 /*
  * HuntKTm's first rule: behind an upstream op that is last in its slot; of several, the one with the fewest waiting
  * successors.
@@ -50,7 +44,7 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
         const acs_slot *slot = &slots->slot[s];
         const acs_entry *last = slot_last(slots, (uint32_t)s);
         if (!last || slot_waits[s].value != last->value || acs_slot_reached(slot, last->value) ||
-            !acs_slot_free(slot, batch_id) || !is_of(slots, (uint32_t)s, entry->device) || is_apart(slot, entry->share))
+            !acs_slot_free(slot, batch_id) || !is_of(slots, (uint32_t)s, entry->device) || slot->share != entry->share)
             continue;
         if (last->waiters < fewest) {
             fewest = last->waiters;
@@ -73,20 +67,12 @@ static int choose_emptiest(const acs_slots *slots, uint32_t device, uint64_t bat
         uint32_t s = slot_of(slots, device, k);
         const acs_slot *slot = &slots->slot[s];
         const uint64_t fullness = 2 * (uint64_t)slot->outstanding + (slot->share != 0);
-        if (!acs_slot_free(slot, batch_id) || fullness >= fewest || is_apart(slot, 0))
+        if (!acs_slot_free(slot, batch_id) || fullness >= fewest || (slot->share && slot->outstanding))
             continue;
         fewest = fullness;
         best = (int)s;
     }
     return best;
-}
-
-/* The slot may be issued to. */
-static void use_slot(acs_slots *slots, uint32_t s)
-{
-    ACS_ASSERT(s < slots->used || slots->slot[s].issued == 0); /* SLOT-3 */
-    if (slots->used <= s)
-        slots->used = s + 1;
 }
 
 /*
@@ -97,12 +83,11 @@ static void use_slot(acs_slots *slots, uint32_t s)
 static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uint64_t batch_id)
 {
     acs_bank *bank = &slots->banks[device];
-    uint32_t next = bank->active;
-    while (next < slots->limit && is_apart(&slots->slot[slot_of(slots, device, next)], 0))
-        next++;
+    uint32_t next = bank->active, s = slot_of(slots, device, next);
+    while (next < slots->limit && slots->slot[s].share && slots->slot[s].outstanding)
+        s = slot_of(slots, device, ++next);
     if (next == slots->limit)
         return -1;
-    const uint32_t s = slot_of(slots, device, next);
     if (slots->slot[s].outstanding >= fewest || !acs_slot_free(&slots->slot[s], batch_id))
         return -1;
     if (bank->may_grow == 0 && !slots->eager) {
@@ -113,8 +98,10 @@ static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uin
         bank->may_grow--;
     bank->active = next + 1;
     ACS_ASSERT(bank->active <= slots->limit && is_of(slots, s, device)); /* SLOT-3, SLOT-5 */
+    ACS_ASSERT(s < slots->used || slots->slot[s].issued == 0);           /* SLOT-3 */
     slots->slot[s].completed_before = slots->slot[s].completed;
-    use_slot(slots, s);
+    if (slots->used <= s)
+        slots->used = s + 1;
     return (int)s;
 }
 
@@ -208,7 +195,7 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
         const uint32_t s = slot_of(slots, device, k);
         acs_slot *slot = &slots->slot[s];
         const uint32_t seen = seen_out(slot);
-        if (is_apart(slot, 0))
+        if (slot->share && slot->outstanding)
             continue;
         fewest = slot->outstanding < fewest ? slot->outstanding : fewest;
         shallowest = seen < shallowest ? seen : shallowest;
@@ -246,7 +233,7 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
         int s = __builtin_ctzll(mask);
         const acs_slot *slot = &slots->slot[s];
         if (acs_slot_reached(slot, slot_waits[s].value) || !acs_slot_free(slot, batch_id) ||
-            slot->outstanding >= fewest || !is_of(slots, (uint32_t)s, entry->device) || is_apart(slot, entry->share))
+            slot->outstanding >= fewest || !is_of(slots, (uint32_t)s, entry->device) || slot->share != entry->share)
             continue;
         fewest = slot->outstanding;
         best = s;
@@ -266,7 +253,7 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
     uint32_t s = (uint32_t)__builtin_ctzll(mask);
     const acs_slot *slot = &slots->slot[s];
     const acs_entry *last = slot_last(slots, s);
-    return is_of(slots, s, entry->device) && !acs_slot_free(slot, batch_id) && last && !is_apart(slot, entry->share) &&
+    return is_of(slots, s, entry->device) && !acs_slot_free(slot, batch_id) && last && slot->share == entry->share &&
            acs_entry_waits(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
 }
 
@@ -314,6 +301,14 @@ static offers look_for_share(const acs_slots *slots, const acs_entry *entry, uin
             o.emptiest = s;
     }
     return o;
+}
+
+/* The slot may be issued to. */
+static void use_slot(acs_slots *slots, uint32_t s)
+{
+    ACS_ASSERT(s < slots->used || slots->slot[s].issued == 0); /* SLOT-3 */
+    if (slots->used <= s)
+        slots->used = s + 1;
 }
 
 /*
