@@ -137,6 +137,7 @@ typedef struct twin_event {
     twin_point recorded;  /* latest record; stream NULL: never */
     bool record_refused;  /* a record failed: then "never recorded" is no fault of the caller */
     bool captured;        /* latest record was in a capture */
+    bool timed;           /* made to tell times */
 } twin_event;
 
 typedef struct twin_block {
@@ -368,6 +369,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuEventDestroy, 4000)                                                                                            \
     X(cuEventRecord, 2000)                                                                                             \
     X(cuEventQuery, 2000)                                                                                              \
+    X(cuEventElapsedTime, 2000)                                                                                        \
     X(cuEventSynchronize, 2000)                                                                                        \
     X(cuMemAlloc, 3020)                                                                                                \
     X(cuMemFree, 3020)                                                                                                 \

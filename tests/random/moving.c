@@ -6,6 +6,7 @@
 #include "moving.h"
 
 #include "declared.h"
+#include "versions.h"
 #include "residency/relocatable.h"
 #include "residency/device_choice.h"
 
@@ -61,8 +62,9 @@ acs_op moving_launch(const random_config *c, acs_context *context, const step *s
     acs_op op = 0;
     dice d;
     declared_launch(s, launch);
+    versions_launch(c, s, launch);
     if (roll(c, s, 0x27d4eb2f165667c5u, 15, &d) && c->options.devices > 1)
-        launch->attributes = ACS_ON(dice_below(&d, (uint32_t)c->options.devices));
+        launch->attributes.on = ACS_ON(dice_below(&d, (uint32_t)c->options.devices)).on;
     roll_share(c, s, launch);
     launch->no_wait = roll(c, s, 0xc2b2ae3d27d4eb4fu, 20, &d);
     for (int tries = 0; !op && (tries == 0 || acs_last_error(NULL) == ACS_ERR_FULL); tries++) {
