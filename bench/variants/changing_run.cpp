@@ -56,7 +56,7 @@ public:
     issuer *planned() { return planned_.get(); }
     issuer *online() { return online_.get(); }
 
-    /* Every phase has the same number of inferences. Nobody waits between them. */
+    /* A phase has so many inferences, and each instance eight at least. Nobody waits between phases. */
     double play_us(issuer &by, const choice &c, const scenario &what, unsigned inferences)
     {
         const plan plans[2] = {session_.plan_for(*networks_[0], c), session_.plan_for(*networks_[1], c)};
@@ -64,7 +64,7 @@ public:
         by.drain();
         const auto begin = clock_type::now();
         for (const phase &p : what.phases)
-            for (unsigned n = 0; n < inferences; n += p.instances)
+            for (unsigned n = 0; n < std::max(inferences, 8 * p.instances); n += p.instances)
                 round(by, p, plans);
         by.drain();
         return 1e6 * seconds_since(begin);

@@ -27,7 +27,7 @@ static const char *const usage =
     "                   library by its profile (attributes.fit)                                            (measured)\n"
     "  --quick          short runs, few of them: shows that it works\n"
     "  --seed N         of weights, searches and the order of phases                                             (1)\n"
-    "  --reps N         timed repetitions of each way                                                            (5)\n"
+    "  --reps N         timed repetitions of each way                                               (5; of models 3)\n"
     "  --cpu N          pin the program's thread to CPU N and the library's to those behind             (not pinned)\n"
     "  --json FILE      write all figures; rows that are done stay in it when the program is interrupted\n"
     "ways\n"
@@ -81,6 +81,8 @@ int main(int argc, char **argv)
     settings s;
     bool known = false;
 
+    if (what == "models")
+        s.repetitions = 3; /* of 24 rows */
     while (a.next())
         if (!take(s, a))
             a.refuse("there is no such option");

@@ -31,7 +31,7 @@ const row rows[] = {
 };
 
 /* Seconds of a run that counts, and of one that a search looks at. */
-const double RUN_S = 0.15, TRIED_S = 0.03;
+const double RUN_S = 0.12, TRIED_S = 0.025;
 
 struct way {
     const char *name;
@@ -69,7 +69,7 @@ public:
     {
         std::vector<plan> plans;
         const double wanted = seconds * rate_;
-        const size_t least = 2 * mix_.most;
+        const size_t least = seconds > TRIED_S ? 3 * mix_.most : (mix_.most + 1) / 2 * 2;
 
         for (size_t k = 0; k < models(); k++)
             plans.push_back(session_.plan_for(*mix_.networks[k], choices[k]));
@@ -79,6 +79,9 @@ public:
     /* How many requests a run has follows from the first baseline's speed. */
     void calibrate()
     {
+        for (network *n : mix_.networks)
+            for (unsigned number = 1; number <= n->operators(); number++)
+                session_.measure(n->sample(number));
         const std::vector<choice> alone = same({false, {100, 100}});
         (void)play(*planned_, alone, 0);
         rate_ = play(*planned_, alone, 0).per_second;
@@ -96,7 +99,8 @@ public:
         for (const network *n : mix_.networks)
             names.push_back(n->label() + ".of-" + text);
         const std::vector<choice> alone = same({false, {100, 100}}), shares = best_shares(models(), run, quick);
-        const std::vector<choice> conco = plan_mix(session_, names, run, quick ? 12 : 0, why);
+        const std::vector<choice> conco = plan_mix(session_, names, run,
+                                                    static_cast<uint32_t>((quick ? 12 : 24) * models()), why);
         return {{"streams", streams_.get(), alone, "", {}, {}},
                 {"baseline-1", planned_.get(), alone, "", {}, {}},
                 {"baseline-2", planned_.get(), shares, "", {}, {}},
@@ -172,7 +176,7 @@ void report(size_t number, const row &r, const std::vector<way> &ways, summary &
 void play(session &s, size_t number, const row &r, progress &told, summary &all, bench::result_file &file)
 {
     const bool quick = s.options().quick;
-    const int reps = quick ? 1 : std::min(s.options().repetitions, 50);
+    const int reps = quick ? 1 : s.options().repetitions;
     mix_run run(s, r);
 
     run.calibrate();

@@ -12,14 +12,17 @@
 
 namespace variants {
 
+/* Not inlined: it would be there once for each output of a thread, which takes nvcc long. */
+static __noinline__ __device__ float activate_slowly(float v, int32_t act)
+{
+    return act == ACT_GELU ? 0.5f * v * (1.0f + erff(v * 0.70710678f)) : tanhf(v);
+}
+
 __device__ inline float activate(float v, int32_t act)
 {
-    switch (act) {
-    case ACT_RELU: return fmaxf(v, 0.0f);
-    case ACT_GELU: return 0.5f * v * (1.0f + erff(v * 0.70710678f));
-    case ACT_TANH: return tanhf(v);
-    default: return v;
-    }
+    if (act == ACT_NONE)
+        return v;
+    return act == ACT_RELU ? fmaxf(v, 0.0f) : activate_slowly(v, act);
 }
 
 /* What follows a sum. `channels`: how many values `bias` has before the factors of WITH_AFFINE. */

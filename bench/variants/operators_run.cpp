@@ -131,6 +131,8 @@ std::vector<way> ways_of(session &s, pair_run &pair, const row &r, unsigned time
     for (const side &at : r.sides)
         names.push_back(std::string(at.network) + "-" + std::to_string(at.batch) + "." + std::to_string(at.number) + "." +
                         std::to_string(at.instances));
+    s.measure(pair.operation_of(0));
+    s.measure(pair.operation_of(1));
     (void)pair.jct(pair.planned(), {alone, alone}, times);
     const std::vector<choice> shares = best_shares(2, run, s.options().quick);
     const std::vector<choice> conco = plan_mix(s, names, run, s.options().quick ? 20 : 0, why);
@@ -238,6 +240,7 @@ int run_operators(const settings &options, const std::string &command)
     for (size_t k = 0; options.pair.empty() && k < sizeof rows / sizeof *rows; k++)
         if (options.only.empty() || std::count(options.only.begin(), options.only.end(), std::to_string(k + 1)) > 0)
             chosen.push_back(rows[k]);
+    bench::require(!chosen.empty(), "--only: rows are 1 to 11");
     session s(options);
     bench::result_file file(options.json, "acs-conco", command, true);
     progress told(2.0 * static_cast<double>(chosen.size()));

@@ -129,8 +129,15 @@ unsigned session::search(const operation &o, uint32_t percent)
     return best;
 }
 
-unsigned session::best(const operation &o, uint32_t percent)
+void session::measure(const operation &o)
 {
+    for (uint32_t percent = 10; percent <= 100 && !settings_.library_fit && !interrupted(); percent += 10)
+        (void)best(o, percent);
+}
+
+unsigned session::best(const operation &o, uint32_t wanted)
+{
+    const uint32_t percent = std::min(std::max((wanted + 5) / 10 * 10, 10u), 100u);
     const auto same = [&](const known &k) { return k.family == o.family && memcmp(&k.p, &o.p, sizeof o.p) == 0; };
     auto place = std::find_if(known_.begin(), known_.end(), same);
 

@@ -71,8 +71,10 @@ public:
     /** What one operation gets, and what each operation of an inference gets. */
     void plan_one(const operation &o, const choice &c, plan &to);
     plan plan_for(network &n, const choice &c);
-    /** The number of the operation's best version on this percentage of the GPU, by acs_measure. */
+    /** The number of the operation's best version on this percentage of the GPU, in steps of ten, by acs_measure. */
     unsigned best(const operation &o, uint32_t percent);
+    /** Finds those for all percentages, before a search asks for them: acs_measure waits for all ops. */
+    void measure(const operation &o);
 
 private:
     struct known {
