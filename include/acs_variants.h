@@ -105,7 +105,7 @@ static inline acs_attributes acs_make_share(int64_t percent)
  *
  * On a device that cannot be partitioned such a launch runs on the whole device: acs_share_find says why, and
  * acs_statistics.shares_ignored counts it. Such launches go one by one, never in bundles. Inside a capture the share is
- * ignored, too.
+ * ignored, too, and for ops that a word on the device decides about.
  */
 #define ACS_SHARE(percent) acs_make_share(percent)
 

@@ -55,6 +55,12 @@ static void print_sizes(void)
     SIZE(acs_op_params)
     SIZE(acs_group_params)
     SIZE(acs_group_report)
+    SIZE(acs_footprint_input)
+    SIZE(acs_variant)
+    SIZE(acs_launch_shape)
+    SIZE(acs_share_info)
+    SIZE(acs_measure_params)
+    SIZE(acs_measured)
     printf("}\n\n");
 }
 
@@ -78,7 +84,8 @@ static bool print_statistics(void)
         COUNTER(memory_early), COUNTER(memory_spilled), COUNTER(memory_returned), COUNTER(memory_moved),
         COUNTER(transfers), COUNTER(transfer_bytes), COUNTER(calls_as_kernels), COUNTER(ran_high), COUNTER(ran_ns),
         COUNTER(span_ns), COUNTER(idle_ns), COUNTER(replays), COUNTER(replayed), COUNTER(unmatched),
-        COUNTER(not_run), COUNTER(undeclared), COUNTER(unknown_memory)};
+        COUNTER(not_run), COUNTER(undeclared), COUNTER(unknown_memory), COUNTER(shares), COUNTER(shares_ignored),
+        COUNTER(variants), COUNTER(trials)};
     size_t bytes = sizeof(size_t);
     printf("STATISTICS_BYTES = %zu\n", sizeof(acs_statistics));
     printf("STATISTICS: tuple[tuple[str, int, int], ...] = (\n");

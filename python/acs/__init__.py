@@ -23,6 +23,7 @@ from ._errors import (ArgumentError, CheckError, DeviceError, Error, FullError, 
                       OptionError, OutOfMemoryError, Site, SkippedError, StateError, UnsupportedError)
 from ._kernels import Kernel, declare, host_body
 from ._layout import VERSION as __version__
+from ._variants import Measured, ShareInfo, variants
 
 _default_context: Context | None = None
 _default_lock = threading.Lock()
@@ -52,6 +53,18 @@ def fill(to: Any, value: int) -> int:
     return default().fill(to, value, _depth=3)
 
 
+def share_info(percent: int, *, device: int = 0) -> ShareInfo:
+    """:meth:`Context.share_info` of the default context."""
+    return default().share_info(percent, device=device)
+
+
+def measure(launch: Launch, **how: Any) -> Measured:
+    """:meth:`Context.measure` of the context that prepared the launch."""
+    if not isinstance(launch, Launch):
+        raise TypeError("acs: what is measured must be a launch that Context.prepare returned")
+    return launch.context.measure(launch, **how)
+
+
 def wait(op: int) -> None:
     """:meth:`Context.wait` of the default context."""
     default().wait(op)
@@ -63,6 +76,7 @@ def sync() -> None:
 
 
 __all__ = ["ALL", "ArgumentError", "Block", "CheckError", "Context", "DeviceError", "Error", "FullError", "HostError",
-           "InternalError", "Kernel", "Launch", "LaunchError", "OptionError", "OutOfMemoryError", "Site", "SkippedError", "Span",
-           "StateError", "UnsupportedError", "__version__", "bytes_at", "copy", "declare", "default", "escapes", "fill",
-           "host_body", "inoutset", "launch", "span", "strided", "sync", "tile", "token", "wait", "whole"]
+           "InternalError", "Kernel", "Launch", "LaunchError", "Measured", "OptionError", "OutOfMemoryError", "ShareInfo", "Site",
+           "SkippedError", "Span", "StateError", "UnsupportedError", "__version__", "bytes_at", "copy", "declare", "default",
+           "escapes", "fill", "host_body", "inoutset", "launch", "measure", "share_info", "span", "strided", "sync", "tile",
+           "token", "variants", "wait", "whole"]

@@ -20,6 +20,7 @@ from ._library import (Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchPara
 from ._packing import (NUMBER_MOST, Reach, footprint, frozen, number_of, refuse_gpu_arrays, rest_of_shape, site_of, sizes_of, start_of,
                        values_of)
 from ._region import KEPT_MOST, Region
+from ._variants import NO_WISH, Measured, ShareInfo, Wish, measuring, share_info, taken_failure, wish_of
 
 _BACKENDS = ("auto", "cuda", "host", "sim")
 _KEPT_BYTES = 1 << 28  # as KEPT_MOST, for the bytes of these arrays; an array counts in each op
@@ -40,6 +41,11 @@ class Launch:
         self._context, self._params, self._at = context, params, ctypes.addressof(params)
         self.uses, self._packing = uses, packing
         self.facts: Any = None  # what regions know of it
+
+    @property
+    def context(self) -> "Context":
+        """The context that prepared it."""
+        return self._context
 
     def __call__(self, *, wait: bool = True) -> int:
         """Queue it. Returns the op's number. ``wait=False``: raise FullError instead of waiting for room."""
@@ -115,8 +121,9 @@ class Context:
         check(held.acs_options_init(raw, _layout.OPTIONS_BYTES))
         for name, value in options.items():
             _set_option(raw, name, value)
-        # with these a launch waits for its op, whose body may want the interpreter's lock
-        waits = any(ctypes.c_int32.from_buffer(raw, _layout.OPTIONS[name][1]).value for name in ("serial", "disable"))
+        # with these a launch waits for ops, whose bodies may want the interpreter's lock
+        waits = any(ctypes.c_int32.from_buffer(raw, _layout.OPTIONS[name][1]).value for name in ("serial", "disable", "tune")
+                    if name in _layout.OPTIONS)
         self._holds = not waits
         # without workers a poll runs functions of Python, in which Ctrl-C must not land
         self._polls = not waits and ctypes.c_int64.from_buffer(raw, _layout.OPTIONS["workers"][1]).value > 0
@@ -178,7 +185,8 @@ class Context:
 
     def launch(self, kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int], args: Sequence[Any] = (), *,
                reads: Sequence[Any] = (), writes: Sequence[Any] = (), updates: Sequence[Any] = (), shared_bytes: int = 0,
-               cooperative: bool = False, device: int | None = None, wait: bool = True, _depth: int = 2) -> int:
+               cooperative: bool = False, device: int | None = None, share: int | None = None, variant: int | str | None = None,
+               fit: int | None = None, wait: bool = True, _depth: int = 2) -> int:
         """
         Queue a kernel. Returns its number, for :meth:`wait` and :meth:`query`.
 
@@ -186,9 +194,14 @@ class Context:
         reading, or reads and writes. When in doubt: ``updates``. The arrays are kept alive until the op has ended.
         A launch without any of the three has the footprint that was declared for the kernel (:func:`acs.declare`).
         ``wait=False``: raise FullError instead of waiting for room.
+
+        ``share``: percent of the GPU's multiprocessors that it may take (:meth:`share_info`). ``variant``: name or number of the
+        version that runs, ``fit``: the version that is best on this percentage of the GPU; without them the library picks one
+        (:func:`acs.variants`).
         """
-        return self._launch(*self._look_at(kernel, args, reads, writes, updates),
-                            (grid, block, shared_bytes, cooperative, device), wait, _depth + 1)
+        looked = self._look_at(kernel, args, reads, writes, updates)
+        wish = NO_WISH if share is None and variant is None and fit is None else wish_of(kernel, share, variant, fit)
+        return self._launch(*looked, (grid, block, shared_bytes, cooperative, device, wish), wait, _depth + 1)
 
     def _look_at(self, kernel: Kernel, args: Sequence[Any], reads: Any, writes: Any,
                  updates: Any) -> tuple[Packing, list[Any], dict[int, Place], Any]:
@@ -239,13 +252,15 @@ class Context:
 
     def prepare(self, kernel: Kernel, grid: int | Sequence[int], block: int | Sequence[int], args: Sequence[Any] = (), *,
                 reads: Sequence[Any] = (), writes: Sequence[Any] = (), updates: Sequence[Any] = (), shared_bytes: int = 0,
-                cooperative: bool = False, device: int | None = None, _depth: int = 2) -> Launch:
+                cooperative: bool = False, device: int | None = None, share: int | None = None,
+                variant: int | str | None = None, fit: int | None = None, _depth: int = 2) -> Launch:
         """
         A launch to be queued later, as often as wanted, with the arguments that it has now: call it. That takes a
         fraction of the time of :meth:`launch`. Arguments are as there; the launch keeps its arrays alive.
         """
-        return self._prepare(*self._look_at(kernel, args, reads, writes, updates),
-                             (grid, block, shared_bytes, cooperative, device), _depth + 1)
+        looked = self._look_at(kernel, args, reads, writes, updates)
+        wish = wish_of(kernel, share, variant, fit)
+        return self._prepare(*looked, (grid, block, shared_bytes, cooperative, device, wish), _depth + 1)
 
     @staticmethod
     def _pack(kernel: Kernel, packing: Any, values: Sequence[Any]) -> None:
@@ -468,6 +483,27 @@ class Context:
             figures[name] = values[0] if count == 1 else list(values)
         return figures
 
+    def share_info(self, percent: int, *, device: int = 0) -> ShareInfo:
+        """What this share of a device of the context comes to, in multiprocessors. The first time, it may take some ms."""
+        with self._users:
+            return share_info(self._handle, percent, device)
+
+    def measure(self, launch: Launch, *, share: int | None = None, runs: int = 0, beside: Launch | None = None,
+                beside_share: int | None = None) -> Measured:
+        """
+        Time a prepared launch on the device, alone on ``share`` percent of the GPU, or while ``beside`` runs again and again on
+        ``beside_share`` percent. Waits for all ops; the bytes that the launch writes are as before afterwards. Other threads must
+        not use the context meanwhile. ``runs``: 0: as many as fit into 2 ms.
+        """
+        for given in (launch, beside):
+            if given is not None and (not isinstance(given, Launch) or given._context is not self):
+                raise TypeError("acs: what is measured must be a launch that Context.prepare of this context returned")
+        call, times, failures = measuring(self._handle, launch, share, runs, beside, beside_share)
+        error = self._wait(call)
+        if error is not None:
+            raise error from (failures[0] if failures else None)
+        return times()
+
     # ---------------------------------------------------------------------------------------------------------- inside
 
     @property
@@ -476,16 +512,16 @@ class Context:
             raise _errors.StateError("acs: the context is closed", _layout.ACS_ERR_STATE)
         return self._at
 
-    def _set_shape(self, grid: Any, block: Any, shared_bytes: int, cooperative: bool, device: int | None) -> None:
+    def _set_shape(self, grid: Any, block: Any, shared_bytes: int, cooperative: bool, device: int | None,
+                   wish: Wish) -> None:
         last, self._shape = self._shape, None
         self._params.grid = Dim3(*sizes_of(grid, "a grid"))
         if last is None or block != last[1]:
             self._params.block = Dim3(*sizes_of(block, "a block"))
-        if last is not None and last[2:] == (shared_bytes, cooperative, device):
-            self._shape = (frozen(grid), frozen(block), shared_bytes, cooperative, device)
-            return
-        self._params.shared_bytes, self._params.attributes = rest_of_shape(shared_bytes, cooperative, device)
-        self._shape = (frozen(grid), frozen(block), shared_bytes, cooperative, device)
+        rest = (shared_bytes, cooperative, device, wish)
+        if last is None or last[2:] != rest:
+            self._params.shared_bytes, self._params.attributes = rest_of_shape(*rest)
+        self._shape = (frozen(grid), frozen(block), *rest)
 
     def _keep(self, what: Any, nbytes: int = 0) -> list[Any]:
         """Keep what an op uses that is about to be queued, until it has ended. Its number follows by _kept_for."""
@@ -575,7 +611,7 @@ class Context:
         error = last_error()
         if error.status != _layout.ACS_ERR_FULL or not wait:
             kept[1] = None
-            raise error
+            raise error from taken_failure()
         self._step()
 
     def _step(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ._arrays import escapes, inoutset, whole
@@ -193,12 +193,13 @@ class Kernel:
                   values: arrays are pointers, and scalars need a type (numpy.int32, ctypes.c_float).
     ``name``      for errors and statistics.
     ``uses``      its footprint, for launches that name no arrays: see :func:`acs.declare`.
+    ``variants``  its versions: see :func:`acs.variants`.
     """
 
-    __slots__ = ("name", "struct", "at", "looks_up", "_keep", "_packing", "_by_types", "_uses", "__weakref__")
+    __slots__ = ("name", "struct", "at", "looks_up", "versions", "_keep", "_packing", "_by_types", "_uses", "__weakref__")
 
     def __init__(self, function: Any = None, *, host: Any = None, signature: str | None = None, name: str | None = None,
-                 uses: str | Callable[..., Any] | None = None) -> None:
+                 uses: str | Callable[..., Any] | None = None, variants: Mapping[str, Any] | None = None) -> None:
         if function is None and host is None:
             raise TypeError("acs: a kernel needs a function of the GPU, a body for the CPU, or both")
         self.name = name or getattr(function, "name", None) or getattr(function, "__name__", None) or "kernel"
@@ -210,6 +211,15 @@ class Kernel:
         self._by_types: dict[tuple[str, ...], Packing] = {}
         _structs.append(self.struct)  # the library keeps the address of the name
         self.declare(uses)
+        self.versions: tuple[str, ...] = ("base",)
+        if variants:
+            from ._variants import variants as declare_versions
+            declare_versions(self, variants)
+
+    @property
+    def types(self) -> tuple[str, ...] | None:
+        """The types of its signature; None: it has none."""
+        return self._packing.types if self._packing is not None else None
 
     def declare(self, uses: str | Callable[..., Any] | None) -> None:
         """As :func:`acs.declare`."""

@@ -76,6 +76,12 @@ SIZES: dict[str, int] = {
     "acs_op_params": 16,
     "acs_group_params": 16,
     "acs_group_report": 96,
+    "acs_footprint_input": 80,
+    "acs_variant": 32,
+    "acs_launch_shape": 32,
+    "acs_share_info": 152,
+    "acs_measure_params": 32,
+    "acs_measured": 40,
 }
 
 STATISTICS_BYTES = 528
@@ -136,4 +142,8 @@ STATISTICS: tuple[tuple[str, int, int], ...] = (
     ("not_run", 472, 1),
     ("undeclared", 480, 1),
     ("unknown_memory", 488, 1),
+    ("shares", 496, 1),
+    ("shares_ignored", 504, 1),
+    ("variants", 512, 1),
+    ("trials", 520, 1),
 )

@@ -10,7 +10,7 @@ import ctypes
 import os
 import pathlib
 import sys
-from ctypes import POINTER, Structure, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 
 from . import _errors, _layout
 
@@ -44,7 +44,7 @@ class Arg(Structure):
 
 class Attributes(Structure):
     _fields_ = [("cluster", Dim3), ("priority", c_int32), ("cooperative", c_uint8), ("programmatic", c_uint8),
-                ("on", c_uint8), ("reserved", c_uint8)]
+                ("on", c_uint8), ("share", c_uint8), ("variant", c_uint8), ("fit", c_uint8), ("reserved", c_uint8 * 2)]
 
 
 class Uses(Structure):
@@ -83,6 +83,38 @@ class GraphParams(Structure):
 
 class GraphReport(Structure):
     _fields_ = [("size", c_size_t)] + [(name, c_uint64) for name in ("ops", "nodes", "edges", "levels", "chains")]
+
+
+class FootprintInput(Structure):
+    _fields_ = [("name", c_char_p), ("grid", c_uint32 * 3), ("block", c_uint32 * 3), ("shared_bytes", c_uint64),
+                ("args", POINTER(c_void_p)), ("arg_count", c_size_t), ("user", c_void_p), ("arg_bytes", POINTER(c_uint32)),
+                ("grid_is_most", c_uint32)]
+
+
+class LaunchShape(Structure):
+    _fields_ = [("grid", Dim3), ("block", Dim3), ("shared_bytes", c_uint64)]
+
+
+SHAPE = ctypes.CFUNCTYPE(c_size_t, POINTER(FootprintInput), POINTER(LaunchShape))
+
+
+class VariantStruct(Structure):
+    _fields_ = [("name", c_char_p), ("kernel", POINTER(KernelStruct)), ("shape", SHAPE), ("user", c_void_p)]
+
+
+class ShareInfo(Structure):
+    _fields_ = [("size", c_size_t), ("device_sms", c_uint32), ("sms", c_uint32), ("step_sms", c_uint32),
+                ("places", c_uint32), ("reason", c_char * 128)]
+
+
+class MeasureParams(Structure):
+    _fields_ = [("size", c_size_t), ("share", c_uint32), ("runs", c_uint32), ("beside", c_void_p),
+                ("beside_share", c_uint32), ("flags", c_uint32)]
+
+
+class Measured(Structure):
+    _fields_ = [("size", c_size_t), ("us", c_double), ("least_us", c_double), ("beside_us", c_double),
+                ("runs", c_uint32), ("share_ignored", c_uint32)]
 
 
 HOST_FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p)
@@ -127,9 +159,32 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "acs_status_text": (c_char_p, [c_int]),
 }
 
+_LATER: dict[str, tuple[object, list[object]]] = {  # that a library may lack
+    "acs_variants": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "acs_variant_number": (c_int, [c_void_p, c_char_p, c_void_p]),
+    "acs_share_find": (c_int, [c_void_p, c_uint32, c_uint32, c_void_p]),
+    "acs_measure": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p]),
+}
+
+
+def has(name: str) -> bool:
+    """Whether the library has this function."""
+    return not getattr(getattr(held, name), "is_missing", False)
+
+
+def _missing(name: str) -> object:
+    def refuse(*_: object) -> object:
+        raise _errors.unsupported(f"this libacs.so has no {name}")
+
+    refuse.is_missing = True  # type: ignore[attr-defined]
+    return refuse
+
 
 def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    for name, (result, arguments) in _FUNCTIONS.items():
+    for name, (result, arguments) in (_FUNCTIONS | _LATER).items():
+        if name in _LATER and not hasattr(library, name):
+            setattr(library, name, _missing(name))
+            continue
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library

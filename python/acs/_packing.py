@@ -59,10 +59,12 @@ def frozen(sizes: Any) -> Any:
     return sizes if hasattr(sizes, "__index__") else tuple(sizes)
 
 
-def rest_of_shape(shared_bytes: int, cooperative: bool, device: int | None) -> tuple[int, Attributes]:
-    """Shared memory and attributes of a launch."""
+def rest_of_shape(shared_bytes: int, cooperative: bool, device: int | None,
+                  wish: tuple[int, int, int]) -> tuple[int, Attributes]:
+    """Shared memory and attributes of a launch. `wish`: share, variant and fit of the attributes."""
     on = 0 if device is None else number_of(device, "a device", 254) + 1
-    return number_of(shared_bytes, "shared memory", NUMBER_MOST), Attributes(cooperative=cooperative, on=on)
+    return number_of(shared_bytes, "shared memory", NUMBER_MOST), Attributes(
+        cooperative=cooperative, on=on, share=wish[0], variant=wish[1], fit=wish[2])
 
 
 def start_of(memory: Span, what: str) -> int:

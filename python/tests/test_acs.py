@@ -343,7 +343,10 @@ class Spans(unittest.TestCase):
                 "acs_error": _library.ErrorText, "acs_kernel": _library.KernelStruct, "acs_arg": _library.Arg,
                 "acs_attributes": _library.Attributes, "acs_uses": _library.Uses, "acs_op_params": _library.OpParams,
                 "acs_launch_params": _library.LaunchParams, "acs_group_params": _library.GroupParams,
-                "acs_group_report": _library.GroupReport}
+                "acs_group_report": _library.GroupReport, "acs_footprint_input": _library.FootprintInput,
+                "acs_variant": _library.VariantStruct, "acs_launch_shape": _library.LaunchShape,
+                "acs_share_info": _library.ShareInfo, "acs_measure_params": _library.MeasureParams,
+                "acs_measured": _library.Measured}
         sizes = {name: ctypes.sizeof(struct) for name, struct in ours.items()}
         sizes["acs_segment"] = _arrays.SEGMENT.size
         self.assertEqual(sizes, _layout.SIZES)

@@ -24,6 +24,14 @@ static const char g_inside[] = "ACS was called from inside a callback, host func
 
 /* ------------------------------------------------------------------------------------------------------------- open */
 
+static void timed_end(acs_context *context, const acs_end *end)
+{
+    acs_backend *backend = context->backend;
+    acs_record *op = (acs_record *)(uintptr_t)end->op; /* its timer is given back */
+    const uint64_t ns = backend->ops->elapsed ? backend->ops->elapsed(backend, op) : 0;
+    op->u.launch.timing->ended(op->u.launch.timing, end->status, ns);
+}
+
 static void on_end(void *user, const acs_end *end)
 {
     acs_context *context = user;
@@ -33,6 +41,8 @@ static void on_end(void *user, const acs_end *end)
         context->hooks->ended(context, end);
     if (ACS_UNLIKELY(context->pairs != NULL))
         acs_pairs_end(context->pairs, end);
+    if (ACS_UNLIKELY(end->op->flags & ACS_RECORD_TIMED))
+        timed_end(context, end);
 }
 
 static void on_fault(void *user, const acs_error *error)
@@ -311,6 +321,8 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     log_options(&effective);
     atomic_store_explicit(&context->open, 1, memory_order_relaxed); /* published with the handle by the caller */
     acs_registry_add(context);
+    if (context->hooks)
+        context->hooks->opened(context);
     *out = context;
     return ACS_OK;
 }

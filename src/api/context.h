@@ -38,6 +38,7 @@ typedef struct acs_repeats acs_repeats;
 typedef struct acs_decisions acs_decisions;
 typedef struct acs_checks acs_checks;
 typedef struct acs_barriers acs_barriers;
+typedef struct acs_variant_book acs_variant_book;
 
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
@@ -97,10 +98,14 @@ struct acs_context {
     _Atomic(uint64_t) next_look_ns; /* watchdog: time of the next look for overdue ops */
 
     _Atomic(uint64_t) caller_waits; /* times that a caller found the FIFO full */
+    _Atomic(uint64_t) shares_ignored; /* counter for acs_stats, of launches whose share was ignored */
+    _Atomic(uint8_t) shares[101];     /* by percentage: whether launches get such a share; see shares.c */
+    _Atomic(bool) shares_told;        /* the log has the reason why they do not */
     _Atomic(uint64_t) undeclared, unknown_memory; /* counters for acs_stats, of ops that may touch anything (expand.c) */
 
     struct acs_captures *captures;
     acs_checks *checks;          /* what was found about footprints; NULL without ACS_CHECK=writes, reads or all */
+    acs_variant_book *variants;  /* what is known of versions of kernels; NULL: a library without them */
     acs_barriers *barriers;      /* numbers of ACS_BARRIERS; NULL: none */
     _Atomic(acs_decisions *) decisions; /* cells of decided ops; NULL: there were none yet */
 };

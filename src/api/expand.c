@@ -328,7 +328,7 @@ acs_status acs_draft_expand(acs_draft *draft, const acs_uses *uses, uint32_t arg
 
 /* ---------------------------------------------------------------------------------------------------------- launches */
 
-static acs_status expand_launch(acs_expansion *e, acs_draft *draft, const acs_launch_params *p, acs_uses *plain)
+acs_status acs_expand_launch(acs_expansion *e, acs_draft *draft, const acs_launch_params *p, acs_uses *plain)
 {
     enum { ARGS_MOST = ACS_ARG_BYTES_MAX / 8 }; /* 48 KiB of stack; a call with more arguments is refused */
     void *args[ARGS_MOST];
@@ -368,7 +368,7 @@ acs_op acs_launch_expanded(acs_context *context, const acs_launch_params *p,
     }
     acs_draft draft = {.context = context, .site = p->site ? p->site : &acs_unknown_site, .name = p->kernel->name,
                        .no_wait = p->no_wait != 0};
-    if (expand_launch(&expansion, &draft, p, &expanded.uses) != ACS_OK)
+    if (acs_expand_launch(&expansion, &draft, p, &expanded.uses) != ACS_OK)
         return acs_draft_drop(&draft);
     return go(context, &expanded);
 }

@@ -48,6 +48,8 @@ static inline bool acs_uses_are_plain(const acs_uses *uses)
  */
 acs_status acs_expand(acs_expansion *expansion, acs_draft *draft, const acs_uses *uses, const acs_launch_params *launch,
                       const acs_footprint_input *input, acs_uses *plain);
+/* The same for a launch, whose arguments its footprint function gets. */
+acs_status acs_expand_launch(acs_expansion *expansion, acs_draft *draft, const acs_launch_params *params, acs_uses *plain);
 void acs_expansion_fini(acs_expansion *expansion);
 /* As a declaration: with a cleanup that also runs if the program's code is left by an exception. */
 #define ACS_EXPANSION(name) __attribute__((cleanup(acs_expansion_fini))) acs_expansion name; (name).list = (name).few

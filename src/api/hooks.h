@@ -21,16 +21,17 @@ struct acs_draft;
 #define ACS_MODE_BLOCKS ((uint64_t)1 << 6)      /* a block whose contents move was made; never cleared */
 #define ACS_MODE_LEDGER ((uint64_t)1 << 7)      /* devices are shared with other programs; constant */
 #define ACS_MODE_BARRIERS ((uint64_t)1 << 8)    /* ACS_BARRIERS; constant */
-#define ACS_MODE_SECTION ((uint64_t)1 << 9)     /* unit of a 23-bit count of threads whose ops are captured or held */
+#define ACS_MODE_VARIANTS ((uint64_t)1 << 9)    /* a kernel has versions; never cleared */
+#define ACS_MODE_SECTION ((uint64_t)1 << 10)    /* unit of a 22-bit count of threads whose ops are captured or held */
 #define ACS_MODE_SECTIONS (((uint64_t)1 << 32) - ACS_MODE_SECTION)
 #define ACS_MODE_REUSE ((uint64_t)1 << 32)      /* unit of a 32-bit count of lives of blocks that the next op begins */
 #define ACS_MODE_REUSES (~(uint64_t)0 << 32)
 
 /* Modes in which a launch does not take the plain path. */
-#define ACS_MODES_LAUNCH (~(ACS_MODE_LEDGER | ACS_MODE_DECISIONS))
+#define ACS_MODES_LAUNCH (~(ACS_MODE_LEDGER | ACS_MODE_DECISIONS | ACS_MODE_VARIANTS))
 
 typedef struct acs_op_hooks {
-    /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK or ACS_MODE_REPEATS. */
+    /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK, _REPEATS or _VARIANTS. */
     acs_op (*launch)(acs_context *context, const acs_launch_params *params);
     /*
      * Take a launch that recurs into a replay. 0: it goes the usual way. Called where ACS_MODE_REPEATS is the only one of
@@ -95,6 +96,8 @@ typedef struct acs_op_hooks {
     void (*report)(acs_context *context, const acs_statistics *statistics);
     /* acs_clear was called. */
     void (*clear)(acs_context *context);
+    /* The context is open and registered. */
+    void (*opened)(acs_context *context);
     /* A thread of the context found nothing to do. True: ops are held back, so another look is needed soon. */
     bool (*idle)(acs_context *context);
 } acs_op_hooks;

@@ -7,6 +7,7 @@
 
 #include "api/expand.h"
 #include "api/failures.h"
+#include "api/shares.h"
 #include "api/threads.h"
 #include "api/wait.h"
 #include "base/tuning.h"
@@ -329,7 +330,11 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     acs_record *record = draft->record;
     ACS_TRY(measure(draft, p, &bytes));
     ACS_TRY(check_device(draft, p));
-    ACS_TRY(acs_draft_uses(draft, &p->uses, (uint32_t)p->args.count, bytes));
+    if (ACS_UNLIKELY(p->attributes.variant > 1))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': no version number %d: the kernel has none (acs_variants), or "
+                        "the GPU decides about the launch", acs_draft_name(draft), p->attributes.variant - 1);
+    const uint32_t room = ACS_UNLIKELY(draft->room) ? (bytes + 15) / 16 * 16 + draft->room : bytes;
+    ACS_TRY(acs_draft_uses(draft, &p->uses, (uint32_t)p->args.count, room));
     copy_args(record, &p->args, bytes);
     record->u.launch.kernel = *p->kernel;
     if (!draft->name)
@@ -339,9 +344,12 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     record->u.launch.shared_bytes = p->shared_bytes;
     record->u.launch.attributes = p->attributes;
     draft->on = p->attributes.on;
+    record->u.launch.attributes.variant = record->u.launch.attributes.fit = 0; /* the version is chosen, or open */
     record->u.launch.attributes.on = 0; /* draft->on has it; kernels that differ in attributes count as different */
     record->u.launch.resolved = NULL;
     record->type = 0;
+    if (ACS_UNLIKELY(p->attributes.share))
+        ACS_TRY(acs_share_set(draft, p->attributes.share));
     if (ACS_UNLIKELY(p->attributes.programmatic))
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "'%s': programmatic dependent launch is refused: it weakens the order against the op before",

@@ -145,6 +145,8 @@ void acs_stats_read(acs_context *context, acs_statistics *s)
         .calls_as_kernels = c->calls_as_kernels,
         .replays = c->replays,
         .replayed = c->replayed,
+        .shares = c->shares,
+        .shares_ignored = atomic_load_explicit(&context->shares_ignored, memory_order_relaxed), /* a counter */
         .nodes_built = atomic_load_explicit(&context->backend->nodes_built, memory_order_relaxed), /* a counter */
     };
     acs_memory_counts memory = count_memory(context);
@@ -232,6 +234,9 @@ void acs_stats_report(acs_context *context)
     if (s.replays || s.unmatched)
         fprintf(stderr, "acs: stats: repeats: %" PRIu64 " kernels in %" PRIu64 " replays; %" PRIu64 " by themselves\n",
                 s.replayed, s.replays, s.unmatched);
+    if (s.shares || s.shares_ignored)
+        fprintf(stderr, "acs: stats: shares: %" PRIu64 " kernels on a part of a GPU; %" PRIu64 " had all of the device\n",
+                s.shares, s.shares_ignored);
     if (s.not_run)
         fprintf(stderr, "acs: stats: %" PRIu64 " ops did not run, since a word on the device said so\n", s.not_run);
     if (s.undeclared || s.unknown_memory)

@@ -9,6 +9,7 @@
  */
 #include "cuda/bundle.h"
 #include "cuda/kernel.h"
+#include "cuda/share.h"
 
 #include "base/tuning.h"
 
@@ -258,6 +259,11 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
     return backend->devices;
 }
 
+static acs_status devices_share_find(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info)
+{
+    return acs_cuda_share_find(member_of(backend, device), device, percent, info);
+}
+
 static const acs_backend_ops g_devices_ops = {
     .id = ACS_BACKEND_CUDA,
     .open = devices_open,
@@ -281,6 +287,7 @@ static const acs_backend_ops g_devices_ops = {
     .read_cell = acs_cuda_read_cell,
     .executor_add = acs_cuda_executor_add,
     .links = devices_links,
+    .share_find = devices_share_find,
     .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
     .capture = &acs_cuda_capture,
@@ -316,6 +323,7 @@ const acs_backend_ops acs_backend_cuda = {
     .call_find = acs_cuda_call_find,
     .call_adapt = acs_cuda_call_adapt,
     .submit = acs_cuda_submit,
+    .elapsed = acs_cuda_elapsed,
     .poll = acs_cuda_poll,
     .stream_record = acs_cuda_stream_record,
     .event_release = acs_cuda_event_release,
@@ -327,6 +335,7 @@ const acs_backend_ops acs_backend_cuda = {
     .kernel_name = acs_cuda_kernel_name,
     .read_cell = acs_cuda_read_cell,
     .executor_add = acs_cuda_executor_add,
+    .share_find = acs_cuda_share_find,
     .capacity = acs_cuda_capacity,
     .capture = &acs_cuda_capture,
 };

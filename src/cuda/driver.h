@@ -58,15 +58,22 @@ typedef struct acs_cuda acs_cuda;
     X(cuMemFreeHost, 2000, 12000)
 /*
  * Functions that an older driver may lack; their pointers are then NULL. Without them arguments are not checked,
- * kernels are loaded at their first launch, or rows are copied one by one. Copies and library calls may never be part
- * of bundles, or there are no bundles.
+ * kernels are loaded at their first launch and not timed, or rows are copied one by one. Copies and library calls may
+ * never be part of bundles, or there are no bundles. Or launches with a share get the whole GPU.
  */
 #define ACS_CUDA_DRIVER_OPTIONAL(X)                                                                                    \
     X(cuFuncGetParamInfo, 12040, 12040)                                                                                \
     X(cuFuncLoad, 12040, 12040)                                                                                        \
+    X(cuEventElapsedTime, 2000, 12000)                                                                                 \
     X(cuMemcpy2DAsync, 3020, 12000)                                                                                    \
     X(cuPointerGetAttributes, 7000, 12000)                                                                             \
     X(cuLibraryLoadData, 12000, 12000)                                                                                 \
+    X(cuDeviceGetDevResource, 12040, 12040)                                                                            \
+    X(cuDevSmResourceSplitByCount, 12040, 12040)                                                                       \
+    X(cuDevResourceGenerateDesc, 12040, 12040)                                                                         \
+    X(cuGreenCtxCreate, 12040, 12040)                                                                                  \
+    X(cuGreenCtxDestroy, 12040, 12040)                                                                                 \
+    X(cuGreenCtxStreamCreate, 12050, 12050)                                                                            \
     X(cuLibraryUnload, 12000, 12000)                                                                                   \
     X(cuLibraryGetKernel, 12000, 12000)                                                                                \
     X(cuStreamBeginCapture, 10010, 12000)                                                                              \

@@ -64,6 +64,9 @@ typedef struct acs_cuda_event {
 } acs_cuda_event;
 
 typedef struct acs_cuda_fill acs_cuda_fill;
+typedef struct acs_cuda_timer acs_cuda_timer;
+typedef struct acs_cuda_shares acs_cuda_shares;
+typedef struct acs_cuda_slot_stream acs_cuda_slot_stream;
 typedef struct acs_cuda_scratches acs_cuda_scratches;
 
 struct acs_cuda {
@@ -82,7 +85,10 @@ struct acs_cuda {
     int device;
     CUcontext context; /* primary context of the device, retained */
     uint32_t slots, mark_capacity; /* slots of all members; marks per slot */
-    CUstream *streams; /* by slot; each made by the slot's member. The arrays belong to the first member */
+    /* by slot: of the whole GPU; each made by the slot's member. The arrays belong to the first member */
+    CUstream *streams;
+    acs_cuda_slot_stream *now; /* by slot: the stream that it has now (share.h) */
+    acs_cuda_shares *shares;   /* of the member's GPU */
     CUevent *marks;    /* [slot * mark_capacity + index]; NULL: never recorded; made as `streams` */
     acs_cuda_scratches *scratches; /* scratch memory of captured library calls */
     /* by slot: largest scratch block that a library call asked for; written by the slot's submitter */
@@ -109,6 +115,7 @@ struct acs_cuda {
     _Atomic(acs_cuda_kernel_table *) kernels;
     acs_cuda_kernel *all_kernels;
     acs_cuda_event *spare_events, *all_events;
+    acs_cuda_timer *spare_timers, *all_timers;
     acs_cuda_fill *fills; /* fills whose host function has not run */
 };
 

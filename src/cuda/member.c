@@ -6,10 +6,12 @@
  */
 #include "cuda/bundle.h"
 #include "cuda/kernel.h"
+#include "cuda/share.h"
 
 #include "base/options.h"
 #include "base/tuning.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static _Atomic uint64_t g_serial; /* backends opened so far */
@@ -65,12 +67,14 @@ static acs_status open_streams(acs_cuda *self)
         self->streams = calloc(self->slots, sizeof *self->streams);
         self->marks = calloc((size_t)self->slots * self->mark_capacity, sizeof *self->marks);
         self->scratch_high = calloc(self->slots, sizeof *self->scratch_high);
+        self->now = calloc(self->slots, sizeof *self->now);
     } else {
         self->streams = first->streams;
         self->marks = first->marks;
         self->scratch_high = first->scratch_high;
+        self->now = first->now;
     }
-    if (!self->streams || !self->marks || !self->scratch_high)
+    if (!self->streams || !self->marks || !self->scratch_high || !self->now)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for %u slots of %u marks", self->slots,
                         self->mark_capacity);
     for (uint32_t i = self->member; i < self->slots; i += self->base.devices) {
@@ -79,6 +83,7 @@ static acs_status open_streams(acs_cuda *self)
             self->streams[i] = NULL;
             return acs_cuda_open_failed("a stream could not be made", (int)result);
         }
+        self->now[i].stream = self->streams[i];
     }
     return ACS_OK;
 }
@@ -93,7 +98,12 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
         return acs_cuda_open_failed("the runtime cannot use the device", (int)error);
     }
     ACS_TRY(open_limits(self));
+    acs_costs_gpu gpu;
+    acs_cuda_costs_gpu(self, &gpu);
+    (void)snprintf(self->base.model, sizeof self->base.model, "%s", gpu.name);
+    self->base.sms = (uint32_t)self->limits.sms;
     ACS_TRY(open_streams(self));
+    ACS_TRY(acs_cuda_shares_init(self));
     ACS_TRY(acs_cuda_kernels_init(self));
     ACS_TRY(acs_cuda_scratches_init(self));
     ACS_TRY(acs_call_slots_create(self->slots, &self->base.calls));
@@ -120,11 +130,14 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
         acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
 }
 
-/* All ops have ended, but their graphs may still run empty layers, and releases their own end. */
+/*
+ * All ops have ended, but their graphs may still run empty layers, and releases their own end. A slot's stream is behind
+ * those that it had before.
+ */
 static void wait_for_tails(acs_cuda *self)
 {
     for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
-        close_note(self, "stream", self->cu.cuStreamSynchronize(self->streams[i]));
+        close_note(self, "stream", self->cu.cuStreamSynchronize(self->now[i].stream));
 }
 
 /* Library calls' handles are closed first: their destroy functions may still use the device. */
@@ -133,6 +146,7 @@ static void close_inside(acs_cuda *self)
     acs_call_slots_destroy(self->base.calls, &self->base);
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
+    acs_cuda_timers_fini(self);
     wait_for_tails(self);
     acs_cuda_resident_fini(self);
     acs_cuda_gpu_issue_fini(self);
@@ -144,6 +158,7 @@ static void close_inside(acs_cuda *self)
     for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)
         if (self->marks[i] && i / self->mark_capacity % self->base.devices == self->member)
             close_note(self, "event", self->cu.cuEventDestroy(self->marks[i]));
+    acs_cuda_shares_fini(self);
     for (uint32_t i = self->member; self->streams && i < self->slots; i += self->base.devices)
         if (self->streams[i])
             close_note(self, "stream", self->cu.cuStreamDestroy(self->streams[i]));
@@ -163,6 +178,7 @@ void acs_cuda_member_close(acs_cuda *self)
     acs_cuda_kernels_fini(self);
     acs_lock_fini(&self->lock);
     if (self->member == 0) {
+        free(self->now);
         free(self->scratch_high);
         free(self->marks);
         free(self->streams);

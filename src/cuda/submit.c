@@ -5,6 +5,7 @@
  */
 #include "cuda/bundle.h"
 #include "cuda/kernel.h"
+#include "cuda/share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static void record_own(acs_cuda *self, const acs_mark *mark)
     if (acs_cuda_fault(self))
         return;
     CUevent *event = mark_event(self, mark);
-    CUstream stream = self->streams[mark->slot];
+    CUstream stream = self->now[mark->slot].stream;
     CUresult result = *event ? CUDA_SUCCESS : self->cu.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS) {
         result = self->cu.cuEventRecord(*event, stream);
@@ -292,9 +293,11 @@ static bool decided_here(acs_cuda *self, acs_item *item, CUstream stream)
 static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
     acs_record *op = item->op;
-    CUstream stream = item->slot < 0 ? NULL : self->streams[item->slot];
+    CUstream stream = item->slot < 0 ? NULL : self->now[(uint32_t)item->slot].stream;
     switch (op->kind) {
     case ACS_KIND_KERNEL:
+        if (ACS_UNLIKELY(op->flags & ACS_RECORD_TIMED))
+            return item_result(self, item, acs_cuda_launch_timed(self, op, stream));
         return ACS_LIKELY(!(op->flags & ACS_RECORD_DECISION))
                    ? item_result(self, item, acs_cuda_launch(self, op, stream))
                    : item_result(self, item, acs_cuda_launch_decided(self, op, item->slot, item->value));
@@ -343,9 +346,14 @@ static void marks_and_waits(acs_cuda *self, const acs_batch *batch, const acs_it
 {
     for (uint32_t i = 0; i < item->mark_count; i++)
         record_mark(self, &batch->marks[item->first_mark + i]);
-    for (uint32_t i = 0; item->slot >= 0 && i < item->wait_count; i++) {
+    if (item->slot < 0)
+        return;
+    const uint32_t slot = (uint32_t)item->slot;
+    if (ACS_UNLIKELY(self->now[slot].share != item->share))
+        acs_cuda_share_change(self, slot, item->share);
+    for (uint32_t i = 0; i < item->wait_count; i++) {
         const acs_mark *mark = &batch->waits[item->first_wait + i];
-        wait_event(self, self->streams[item->slot], acs_cuda_of_slot(self, mark->slot), *mark_event(self, mark));
+        wait_event(self, self->now[slot].stream, acs_cuda_of_slot(self, mark->slot), *mark_event(self, mark));
     }
 }
 

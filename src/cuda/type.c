@@ -18,7 +18,7 @@
 static bool is_suitable(const acs_cuda_kernel *kernel, const acs_record *op)
 {
     const acs_attributes *asked = &op->u.launch.attributes;
-    return kernel->params_known && !asked->cooperative && !asked->cluster.x && !asked->priority;
+    return kernel->params_known && !asked->cooperative && !asked->cluster.x && !asked->priority && !asked->share;
 }
 
 /* Bytes of all parameters, gaps included. */

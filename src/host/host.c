@@ -16,6 +16,7 @@
 #include "base/tuning.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -106,13 +107,29 @@ static bool search_locked(host_backend *h)
     return h->run_first != HOST_NONE;
 }
 
+/* Run an op, and note how long it takes if somebody wants to know. */
+static void run_one(acs_record *op, acs_host_scratch *scratch)
+{
+    const bool timed = op->kind == ACS_KIND_KERNEL && op->flags & ACS_RECORD_TIMED;
+    const uint64_t begin = ACS_UNLIKELY(timed) ? acs_clock_ns() : 0;
+    acs_host_run(op, scratch);
+    if (ACS_UNLIKELY(timed))
+        op->u.launch.timer = acs_clock_ns() - begin;
+}
+
+static uint64_t host_elapsed(acs_backend *backend, acs_record *op)
+{
+    (void)backend;
+    return op->u.launch.timer;
+}
+
 /* Run an op, and measure one in TUNE_HOST_TIMED_TURNS. *took_ns: UINT64_MAX if it was not measured. */
 static void run_op(host_runner *runner, acs_record *op, uint64_t *took_ns)
 {
     bool timed = runner->ops++ % TUNE_HOST_TIMED_TURNS == 0;
     uint64_t begin = timed ? acs_clock_ns() : 0;
 
-    acs_host_run(op, &runner->scratch);
+    run_one(op, &runner->scratch);
     *took_ns = timed ? acs_clock_ns() - begin : UINT64_MAX;
 }
 
@@ -239,9 +256,14 @@ static uint32_t cpu_count(void)
     return online > 0 ? (uint32_t)online : 1;
 }
 
+static uint32_t executors_asked(const acs_backend_config *config)
+{
+    return config->options->executors ? (uint32_t)config->options->executors : cpu_count();
+}
+
 static uint32_t runners_wanted(const acs_backend_config *config)
 {
-    uint32_t wanted = config->options->executors ? (uint32_t)config->options->executors : cpu_count();
+    const uint32_t wanted = executors_asked(config);
 
     if (config->inline_only)
         return 1;
@@ -312,6 +334,8 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
     h->config.slots = acs_backend_slots(config->slots, h->base.devices);
     h->op_ns = TUNE_HOST_LONG_OP_NS;
     h->runner_count = h->base.parallel = runners_wanted(&h->config);
+    h->base.sms = executors_asked(&h->config);
+    (void)snprintf(h->base.model, sizeof h->base.model, "CPU");
     error = acs_lock_init(&h->lock, ACS_RANK_BACKEND);
     if (error)
         goto free_backend;
@@ -409,7 +433,7 @@ static bool drain_locked(host_backend *h)
     while ((op = claim_locked(h, &slot)) != NULL) {
         h->runners[0].busy = true;
         acs_lock_release(&h->lock);
-        acs_host_run(op, &h->runners[0].scratch);
+        run_one(op, &h->runners[0].scratch);
         acs_lock_acquire(&h->lock);
         h->runners[0].busy = false;
         done_locked(h, slot);
@@ -499,6 +523,7 @@ const acs_backend_ops acs_backend_host = {
     .thread_enter = acs_host_thread_enter,
     .check = acs_host_check,
     .submit = host_submit,
+    .elapsed = host_elapsed,
     .poll = host_poll,
     .stream_record = acs_host_stream_record,
     .event_release = acs_host_event_release,
@@ -523,6 +548,7 @@ const acs_backend_ops acs_backend_host_inline = {
     .thread_enter = acs_host_thread_enter,
     .check = acs_host_check,
     .submit = host_submit,
+    .elapsed = host_elapsed,
     .poll = host_inline_poll,
     .stream_record = acs_host_stream_record,
     .event_release = acs_host_event_release,

@@ -22,6 +22,9 @@
 #include "repeats/repeat.h"
 #include "residency/recycle.h"
 #include "simulator/sim_driver.h"
+#include "variants/book.h"
+#include "variants/launch.h"
+#include "variants/tune.h"
 
 /* ----------------------------------------------------------------------------------------------------------- launch */
 
@@ -52,6 +55,7 @@ static void clear(acs_context *context)
 static void report(acs_context *context, const acs_statistics *statistics)
 {
     acs_repeats_report(context);
+    acs_book_report(context->variants);
     acs_device_choice_report(context, statistics);
 }
 
@@ -61,13 +65,27 @@ static bool idle(acs_context *context)
     return acs_repeats_idle(context);
 }
 
-static acs_op launch_beside(acs_context *context, const acs_launch_params *params)
+/* Queue the launch of one version. */
+static acs_op launch_version(acs_context *context, const acs_launch_params *params)
 {
     const uint64_t modes = acs_context_modes(context);
     if (modes & ACS_MODE_CHECK)
         return acs_check_launch(context, params);
     acs_op op = (modes & ACS_MODES_LAUNCH) == ACS_MODE_REPEATS ? acs_repeats_launch(context, params) : 0;
     return op ? op : acs_launch_unchecked(context, params);
+}
+
+static acs_op launch_beside(acs_context *context, const acs_launch_params *params)
+{
+    if (acs_context_modes(context) & ACS_MODE_VARIANTS)
+        return acs_variant_launch(context, params, launch_version);
+    return launch_version(context, params);
+}
+
+static void opened(acs_context *context)
+{
+    if (acs_variant_sets_exist())
+        acs_context_add_mode(context, ACS_MODE_VARIANTS);
 }
 
 static bool begin_op(acs_draft *draft, acs_op_kind kind)
@@ -191,6 +209,7 @@ static void count(acs_context *context, acs_statistics *s)
     acs_relocatables_count(context, s);
     acs_device_choice_count(context, s);
     acs_repeats_count(context, s);
+    acs_book_count(context->variants, &s->variants, &s->trials);
 }
 
 static const acs_op_hooks g_hooks = {
@@ -220,6 +239,7 @@ static const acs_op_hooks g_hooks = {
     .count = count,
     .report = report,
     .clear = clear,
+    .opened = opened,
     .idle = idle,
 };
 
@@ -267,6 +287,7 @@ static acs_status core_opened(acs_context *context)
     ACS_TRY(acs_group_schedule_open(context));
     ACS_TRY(acs_dot_open(context));
     ACS_TRY(acs_repeats_open(context));
+    ACS_TRY(acs_variant_book_open(context));
     return acs_sim_driver_open(context);
 }
 
@@ -277,6 +298,7 @@ static void all_ended(acs_context *context)
     acs_memory_log_leaks(context);
     acs_memory_log_close(context);
     acs_dot_close(context);
+    acs_tune_close(context);
 }
 
 static void close_parts(acs_context *context)
@@ -291,6 +313,7 @@ static void close_parts(acs_context *context)
     acs_group_schedule_close(context);
     acs_device_choice_close(context);
     acs_memory_log_close(context);
+    acs_variant_book_close(context);
 }
 
 static void pools_closed(acs_context *context, bool keep)

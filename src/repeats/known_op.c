@@ -123,8 +123,9 @@ static bool same_segments(const acs_known *known, const acs_segment *segments, s
 
 bool acs_known_op_equals(const acs_known *known, const acs_record *op)
 {
-    if (op->any || known->op->type != op->type || known->site != op->site || known->op->asked != op->asked ||
-        known->arg_count != op->arg_count || known->op->arg_bytes_used != op->arg_bytes_used)
+    if (op->any || op->flags & (ACS_RECORD_VERSIONS | ACS_RECORD_TIMED) || known->op->type != op->type ||
+        known->site != op->site || known->op->asked != op->asked || known->arg_count != op->arg_count ||
+        known->op->arg_bytes_used != op->arg_bytes_used)
         return false;
     return same_kernel(known, &op->u.launch.kernel) && known->grid_y == op->grid.y && known->grid_z == op->grid.z &&
            same_segments(known, op->segments, op->segment_count) &&
@@ -146,8 +147,9 @@ static bool same_args(const acs_known *known, const acs_args *args)
 
 bool acs_known_op_matches(const acs_known *known, const acs_launch_params *p)
 {
-    static const acs_attributes plain;
+    static const acs_attributes plain, whole = {.share = 100};
     const acs_uses *uses = &p->uses;
+    const acs_attributes *none = p->attributes.share == whole.share ? &whole : &plain;
     if (known->function != p->kernel->function || known->site != (p->site ? p->site : &acs_unknown_site) ||
         !known->launch || uses->any)
         return false;
@@ -155,7 +157,7 @@ bool acs_known_op_matches(const acs_known *known, const acs_launch_params *p)
         return false;
     return same_dim(&known->block, &p->block) && known->shared_bytes == p->shared_bytes && p->grid.x > 0 &&
            p->grid.x <= INT32_MAX && known->grid_y == p->grid.y && known->grid_z == p->grid.z &&
-           memcmp(&p->attributes, &plain, sizeof plain) == 0 && same_args(known, &p->args);
+           memcmp(&p->attributes, none, sizeof *none) == 0 && same_args(known, &p->args);
 }
 
 static bool same_bytes(const unsigned char *a, const unsigned char *b, uint32_t bytes)

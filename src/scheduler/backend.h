@@ -10,6 +10,9 @@
  *
  * Threads. Several threads call submit at once, but never two for the same slot; the slots of a batch's marks count as
  * its own. poll of a slot may run beside submit to it. No function calls the core, except config.notify.
+ *
+ * Shares. An item may name a part of the device (acs_item.share). Items of one slot may name different parts, and still
+ * run in their order.
  */
 #ifndef ACS_BACKEND_H
 #define ACS_BACKEND_H
@@ -152,6 +155,11 @@ typedef struct acs_backend_ops {
     /* Issue a batch in order; results are in the items. An item that fails does not stop the others. */
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*
+     * A timed kernel (ACS_RECORD_TIMED) has ended, under the core's lock: its time on the device in ns; 0: not known, or it
+     * did not run. Frees what the time was taken with. Called once. NULL: kernels are not timed.
+     */
+    uint64_t (*elapsed)(acs_backend *backend, acs_record *op);
+    /*
      * Learn what completed. marks: recorded marks of `slot` not yet seen complete, oldest first; at least one.
      * *completed: the value of the newest complete mark, or untouched if none is. It may be later: that of an op of a
      * bundle or replay, even one that another thread is submitting. ACS_ERR_DEVICE through ACS_FAIL: fatal.
@@ -196,6 +204,11 @@ typedef struct acs_backend_ops {
     acs_status (*links)(acs_backend *backend, acs_topology *topology);
     acs_status (*capacity)(acs_backend *backend, uint32_t device, acs_capacity *capacity); /* but for its queues */
     uint32_t (*memory_device)(acs_backend *backend, uint64_t address);
+    /*
+     * What a share of a device comes to, 1 to 100 percent; makes it ready for ops. Sets all but info->size. Any thread.
+     * step_sms 0, and a reason: the device cannot be partitioned, and items name no share. NULL: no device can.
+     */
+    acs_status (*share_find)(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info);
     const acs_capture_ops *capture; /* NULL: no captures */
 } acs_backend_ops;
 
@@ -212,6 +225,8 @@ struct acs_backend {
     _Atomic(uint64_t) nodes_built;   /* nodes of cached graphs built so far; relaxed: a statistic, from any thread */
     _Atomic(uint64_t) not_run;       /* ops that did not run, as the host saw in cells that it read; relaxed, as above */
     _Atomic(uint32_t) refusals_told; /* relaxed: kernels without a host body are logged once */
+    char model[128];       /* what the devices are: a GPU's name, for files with measurements; set by open */
+    uint32_t sms;          /* multiprocessors of a device; of CPUs: threads that run kernels */
     char no_gpu[ACS_ERROR_TEXT_BYTES]; /* reason why ACS_BACKEND=auto chose the host backend; empty: it did not */
 };
 

@@ -150,7 +150,8 @@ static void collect_ended(acs_core *core)
         core->bundled_out -= entry->bundled;
         if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))
             acs_core_replay_ended_locked(core, entry);
-        else if (!entry->reported && (entry->status != ACS_OK || !core->config.failures_only))
+        else if (!entry->reported &&
+                 (entry->status != ACS_OK || !core->config.failures_only || entry->op->flags & ACS_RECORD_TIMED))
             report_end(core, entry, 0, NULL);
         if (!entry->left) /* CORE-4 */
             release_op(core, entry, &chain);

@@ -270,6 +270,9 @@ static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t 
     ACS_ASSERT(acs_slot_device(slots, s) == entry->device); /* SLOT-5 */
     ACS_ASSERT(slot->completed <= slot->issued);            /* SLOT-1 */
     slot->outstanding++;
+    slot->width = 1;
+    slot->share = entry->share; /* SLOT-6 */
+    slots->shares |= entry->share != 0;
     entry->slot = (int16_t)s;
     slot->issued += ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY) ? entry->op->u.replay.replay->count : 1;
     entry->value = slot->issued;
@@ -279,6 +282,7 @@ static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t 
     slot->clock[s] = entry->value;
     item->slot = (int16_t)s;
     item->value = entry->value;
+    item->share = entry->share;
 }
 
 /* Copy the slot's clock to the place of the op that got its newest value. */

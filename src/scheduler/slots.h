@@ -11,6 +11,7 @@
  * SLOT-3  active <= limit, and slots from `used` on were never issued to.
  * SLOT-4  a slot's clock never falls: of two ops of a slot the later one's clock is nowhere below the earlier one's.
  * SLOT-5  slot s is one of device s % devices, and gets ops of that device alone.
+ * SLOT-6  the share of a slot is that of its newest op. The backend keeps the order of its ops when it changes.
  */
 #ifndef ACS_SLOTS_H
 #define ACS_SLOTS_H
@@ -29,6 +30,8 @@ typedef struct acs_slot {
     uint64_t completed_before; /* `completed` at the last poll of all slots of the device */
     uint64_t batch;        /* id of the batch under way that owns the slot; 0: none */
     uint32_t outstanding;  /* ops placed that have not ended */
+    uint32_t width;        /* ops of the latest launch or bundle that may run side by side */
+    uint8_t share;         /* part of the device that its newest op may take, in percent; 0: all of it */
     uint32_t head, tail;   /* ISSUED entries, oldest first, linked by slot_next */
     acs_ref newest;        /* the op with value `issued` */
     uint32_t mark_first;   /* ring of the marks not known to be complete */
@@ -63,6 +66,7 @@ typedef struct acs_slots {
     uint32_t first;         /* slots of a device that are always active */
     uint32_t deep;          /* ops out in the emptiest slot that show the device, not the launches, to be behind */
     bool eager;             /* slots become active without a poll (tests) */
+    bool shares;            /* an op with a share was placed */
     acs_bank banks[ACS_DEVICES_MOST];
     uint32_t mark_capacity; /* of each slot; a power of two */
     uint32_t mark_interval; /* most ops of a slot between two marks */

@@ -44,7 +44,7 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
         const acs_slot *slot = &slots->slot[s];
         const acs_entry *last = slot_last(slots, (uint32_t)s);
         if (!last || slot_waits[s].value != last->value || acs_slot_reached(slot, last->value) ||
-            !acs_slot_free(slot, batch_id) || !is_of(slots, (uint32_t)s, entry->device))
+            !acs_slot_free(slot, batch_id) || !is_of(slots, (uint32_t)s, entry->device) || slot->share != entry->share)
             continue;
         if (last->waiters < fewest) {
             fewest = last->waiters;
@@ -54,31 +54,41 @@ static int choose_behind(const acs_slots *slots, const acs_entry *entry, uint64_
     return best;
 }
 
-/* The device's active slot with the fewest ops out, the first idle one if any; -1: other batches own all. */
+/*
+ * The device's active slot with the fewest ops out, the first idle one if any, for an op that may take the whole device.
+ * An idle slot whose last op had a share comes behind the other idle ones. -1: other batches own all, or ops with shares
+ * are in them.
+ */
 static int choose_emptiest(const acs_slots *slots, uint32_t device, uint64_t batch_id)
 {
     int best = -1;
-    uint32_t fewest = UINT32_MAX;
+    uint64_t fewest = UINT64_MAX;
     for (uint32_t k = 0; k < slots->banks[device].active && fewest > 0; k++) {
         uint32_t s = slot_of(slots, device, k);
         const acs_slot *slot = &slots->slot[s];
-        if (!acs_slot_free(slot, batch_id) || slot->outstanding >= fewest)
+        const uint64_t fullness = 2 * (uint64_t)slot->outstanding + (slot->share != 0);
+        if (!acs_slot_free(slot, batch_id) || fullness >= fewest || (slot->share && slot->outstanding))
             continue;
-        fewest = slot->outstanding;
+        fewest = fullness;
         best = (int)s;
     }
     return best;
 }
 
 /*
- * Activate one more slot, which has fewer than `fewest` ops out. -1: none is left, another batch owns it, or a poll
- * must first show that it is useful. If the op cannot be placed after all, the slot is the emptiest for the next one.
+ * Activate one more slot, which has fewer than `fewest` ops out, with those before it that ops with shares are in. -1:
+ * none is left, another batch owns it, or a poll must first show that it is useful. If the op cannot be placed after all,
+ * the slot is the emptiest for the next one.
  */
 static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uint64_t batch_id)
 {
     acs_bank *bank = &slots->banks[device];
-    uint32_t s = slot_of(slots, device, bank->active);
-    if (bank->active == slots->limit || slots->slot[s].outstanding >= fewest || !acs_slot_free(&slots->slot[s], batch_id))
+    uint32_t next = bank->active, s = slot_of(slots, device, next);
+    while (next < slots->limit && slots->slot[s].share && slots->slot[s].outstanding)
+        s = slot_of(slots, device, ++next);
+    if (next == slots->limit)
+        return -1;
+    if (slots->slot[s].outstanding >= fewest || !acs_slot_free(&slots->slot[s], batch_id))
         return -1;
     if (bank->may_grow == 0 && !slots->eager) {
         bank->wants_poll = true;
@@ -86,7 +96,7 @@ static int activate_slot(acs_slots *slots, uint32_t device, uint32_t fewest, uin
     }
     if (bank->may_grow > 0)
         bank->may_grow--;
-    bank->active++;
+    bank->active = next + 1;
     ACS_ASSERT(bank->active <= slots->limit && is_of(slots, s, device)); /* SLOT-3, SLOT-5 */
     ACS_ASSERT(s < slots->used || slots->slot[s].issued == 0);           /* SLOT-3 */
     slots->slot[s].completed_before = slots->slot[s].completed;
@@ -134,6 +144,8 @@ void acs_slots_fed(acs_slots *slots, const acs_entry *entry)
 {
     acs_bank *bank = &slots->banks[entry->device];
     ACS_ASSERT(entry->slot >= 0 && is_of(slots, (uint32_t)entry->slot, entry->device)); /* SLOT-5 */
+    if (entry->share) /* its slot shows nothing of how many slots other ops need */
+        return;
     if (bank->pause)
         pause_ends(slots, bank);
     bank->burst++;
@@ -146,7 +158,7 @@ bool acs_slots_all_looked_at(const acs_slots *slots, uint32_t device)
     const acs_bank *bank = &slots->banks[device];
     for (uint32_t k = 0; k < bank->active; k++) {
         uint32_t s = slot_of(slots, device, k);
-        if (slots->slot[s].outstanding > 0 && !(bank->looked >> s & 1))
+        if (slots->slot[s].outstanding > 0 && !slots->slot[s].share && !(bank->looked >> s & 1))
             return false;
     }
     return true;
@@ -169,6 +181,8 @@ static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
  * acs_slots.first ops out. Then a queue of one op counts as deep, since more slots let the device run more at once.
  * Otherwise programs that launch a few kernels of 50 us and wait for them would never get more than the first slots.
  *
+ * Ops with shares, and their slots, do not count.
+ *
  * This holds for the next launches too, until they are seen to pass quickly, or go in bundles. (Kernels of a bundle
  * run side by side in one slot.) Then slots close again, one at a time.
  */
@@ -181,6 +195,8 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
         const uint32_t s = slot_of(slots, device, k);
         acs_slot *slot = &slots->slot[s];
         const uint32_t seen = seen_out(slot);
+        if (slot->share && slot->outstanding)
+            continue;
         fewest = slot->outstanding < fewest ? slot->outstanding : fewest;
         shallowest = seen < shallowest ? seen : shallowest;
         out += seen;
@@ -207,7 +223,7 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
         bank->active--;
 }
 
-/* The emptiest of the slots that hold an upstream op, even if other ops follow it there; -1: none. */
+/* The emptiest of the slots of its share that hold an upstream op, even if other ops follow it there; -1: none. */
 static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
 {
     const acs_slot_wait *slot_waits = acs_entry_waits(slots->window, entry);
@@ -217,7 +233,7 @@ static int choose_upstream(const acs_slots *slots, const acs_entry *entry, uint6
         int s = __builtin_ctzll(mask);
         const acs_slot *slot = &slots->slot[s];
         if (acs_slot_reached(slot, slot_waits[s].value) || !acs_slot_free(slot, batch_id) ||
-            slot->outstanding >= fewest || !is_of(slots, (uint32_t)s, entry->device))
+            slot->outstanding >= fewest || !is_of(slots, (uint32_t)s, entry->device) || slot->share != entry->share)
             continue;
         fewest = slot->outstanding;
         best = s;
@@ -237,7 +253,7 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
     uint32_t s = (uint32_t)__builtin_ctzll(mask);
     const acs_slot *slot = &slots->slot[s];
     const acs_entry *last = slot_last(slots, s);
-    return is_of(slots, s, entry->device) && !acs_slot_free(slot, batch_id) && last &&
+    return is_of(slots, s, entry->device) && !acs_slot_free(slot, batch_id) && last && slot->share == entry->share &&
            acs_entry_waits(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
 }
 
@@ -245,6 +261,87 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
 static bool is_large_copy(const acs_entry *entry)
 {
     return entry->kind == ACS_KIND_MEMCPY && acs_record_copied(entry->op) >= TUNE_COPY_LARGE;
+}
+
+/* The slots of a device as an op with a share sees them; -1: there is none. */
+typedef struct offers {
+    int idle;    /* of its share, idle */
+    int spare;   /* idle, and not active or of another share */
+    int active;  /* idle, active, without a share: the last one, since ops without a share prefer the first */
+    int same;    /* of its share, the emptiest */
+    int emptiest;
+    uint32_t whole; /* active slots without a share */
+} offers;
+
+static bool is_emptier(const acs_slots *slots, const acs_slot *slot, int than)
+{
+    return than < 0 || slot->outstanding < slots->slot[than].outstanding;
+}
+
+static offers look_for_share(const acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    offers o = {-1, -1, -1, -1, -1, 0};
+    const uint32_t active = slots->banks[entry->device].active;
+    for (uint32_t k = 0; k < slots->limit; k++) {
+        const int s = (int)slot_of(slots, entry->device, k);
+        const acs_slot *slot = &slots->slot[s];
+        o.whole += k < active && !slot->share;
+        if (!acs_slot_free(slot, batch_id))
+            continue;
+        const bool idle = slot->outstanding == 0, same = slot->share == entry->share;
+        if (idle && same && o.idle < 0)
+            o.idle = s;
+        if (idle && (k >= active || slot->share) && o.spare < 0)
+            o.spare = s;
+        if (idle && k < active && !slot->share)
+            o.active = s;
+        if (same && is_emptier(slots, slot, o.same))
+            o.same = s;
+        if (is_emptier(slots, slot, o.emptiest))
+            o.emptiest = s;
+    }
+    return o;
+}
+
+/* The slot may be issued to. */
+static void use_slot(acs_slots *slots, uint32_t s)
+{
+    ACS_ASSERT(s < slots->used || slots->slot[s].issued == 0); /* SLOT-3 */
+    if (slots->used <= s)
+        slots->used = s + 1;
+}
+
+/*
+ * An op with a share that is behind no last op of its share: an idle slot of its share, or an idle one that becomes one of
+ * its share. One active slot is left to ops without a share, if possible. Else the op queues, with others of its share if
+ * there are any. It never waits for a slot, so it cannot be stuck: with a stream or two it is behind ops of other shares.
+ */
+static int choose_for_share(acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    const offers o = look_for_share(slots, entry, batch_id);
+    int best = o.idle >= 0 ? o.idle : o.spare >= 0 ? o.spare : o.whole > 1 ? o.active : -1;
+    if (best < 0 && o.same >= 0) {
+        const int upstream = choose_upstream(slots, entry, batch_id);
+        best = upstream >= 0 && !is_emptier(slots, &slots->slot[o.same], upstream) ? upstream : o.same;
+    }
+    if (best < 0)
+        best = o.active >= 0 ? o.active : o.emptiest;
+    if (best >= 0)
+        use_slot(slots, (uint32_t)best);
+    return best;
+}
+
+/*
+ * No active slot can take an op without a share. If ops with shares are in all of them it gets another slot, even if it
+ * waits there for such ops. -1: other batches own the slots.
+ */
+static int choose_among_shares(acs_slots *slots, const acs_entry *entry, uint64_t batch_id)
+{
+    const offers o = look_for_share(slots, entry, batch_id); /* with its share, 0 */
+    const int best = o.whole ? -1 : o.spare >= 0 ? o.spare : o.same >= 0 ? o.same : o.emptiest;
+    if (best >= 0)
+        use_slot(slots, (uint32_t)best);
+    return best;
 }
 
 /*
@@ -260,7 +357,11 @@ int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id
     int best = choose_behind(slots, entry, batch_id);
     if (best >= 0)
         return best;
+    if (ACS_UNLIKELY(entry->share))
+        return choose_for_share(slots, entry, batch_id);
     best = choose_emptiest(slots, entry->device, batch_id);
+    if (ACS_UNLIKELY(best < 0) && slots->shares)
+        return choose_among_shares(slots, entry, batch_id);
     if (best < 0 || slots->slot[best].outstanding == 0)
         return best;
     acs_bank *bank = &slots->banks[entry->device];

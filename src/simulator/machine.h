@@ -14,8 +14,9 @@
  * - The front end starts one kernel after another, in the order in which they became ready. Each kernel takes it some
  *   time, and each dependency beyond the first some more.
  * - Blocks (CTAs) are placed on multiprocessors as threads, registers, shared memory and block slots allow, those of
- *   one kernel before those of the next. All blocks of a kernel take the same time; blocks never slow each other down.
- *   Caches, clocks, memory bandwidth, priorities, clusters and preemption are not modelled.
+ *   one kernel before those of the next that may use the same multiprocessors. All blocks of a kernel take the same time;
+ *   blocks never slow each other down. Caches, clocks, memory bandwidth, priorities, clusters and preemption are not
+ *   modelled.
  * - Copies hold an engine of each device concerned, and their link, for latency plus bytes over bandwidth.
  *
  * One owner, one thread at a time; no locks, no threads, no randomness. Memory comes from the C library as programs
@@ -94,6 +95,8 @@ typedef struct acs_sim_kernel {
     uint32_t shared_bytes;    /* of a block */
     uint64_t cta_ns;          /* time of a block in ns; ACS_SIM_NEVER: it never ends */
     bool decided;             /* the owner says how many blocks it has once its turn has come (acs_sim_ask) */
+    /* multiprocessors that its blocks may go to, from the first one on and around the end; sms 0: all */
+    uint32_t first_sm, sms;
 } acs_sim_kernel;
 
 typedef enum acs_sim_copy_kind {

@@ -12,6 +12,7 @@
  */
 #include "simulator/sim_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum {
@@ -314,6 +315,7 @@ static acs_status sim_open(const acs_backend_config *config, acs_backend **backe
         return ACS_FAIL(ACS_ERR_MEMORY, error, "sim backend: no lock");
     }
     set_up(s, config);
+    (void)snprintf(s->base.model, sizeof s->base.model, "simulated");
     status = make_parts(s, config);
     if (status != ACS_OK) {
         sim_close(&s->base);
@@ -341,4 +343,5 @@ const acs_backend_ops acs_backend_sim = {
     .memory_state = acs_host_memory_state,
     .links = acs_host_links,
     .capacity = acs_host_capacity,
+    .share_find = acs_sim_share_find,
 };

@@ -58,7 +58,7 @@ acs_status acs_sim_check(acs_backend *backend, acs_record *op)
     uint32_t type;
 
     ACS_TRY(acs_host_check(backend, op));
-    if (op->kind != ACS_KIND_KERNEL || attributes->cooperative || attributes->cluster.x)
+    if (op->kind != ACS_KIND_KERNEL || attributes->cooperative || attributes->cluster.x || attributes->share)
         return ACS_OK;
     acs_lock_acquire(&s->lock);
     type = type_of(s, op);

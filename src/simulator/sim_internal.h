@@ -44,6 +44,8 @@ typedef struct acs_sim_slot {
     uint64_t value;     /* highest value of any op or mark */
     uint64_t visible;   /* highest value that poll has shown */
     uint32_t late;      /* consecutive polls that hid a completion */
+    uint8_t share;      /* of its last op */
+    uint32_t first_sm;  /* multiprocessors of that share, from this one on */
     uint64_t known_at;  /* time at which the host can know the completion looked at last */
     struct {
         uint64_t value, at;
@@ -109,6 +111,7 @@ typedef struct acs_sim_state {
     uint64_t happened;        /* time of the last poll in which anything happened */
     uint64_t issued;          /* items issued so far */
     uint32_t victim;          /* slot that starves */
+    uint32_t share_turn[101]; /* slots that got a share so far: the places of the share are taken in turn */
     uint32_t polls_idle;      /* consecutive polls without an event */
     acs_sim_work *free_works; /* unused works; at least as many as ops may be issued before more are made */
     uint32_t free_work_count;
@@ -131,6 +134,11 @@ static inline acs_sim_state *acs_sim_state_of(acs_backend *backend)
 
 /* sim_issue.c */
 void acs_sim_submit(acs_backend *backend, acs_batch *batch);
+
+/* sim_share.c */
+acs_status acs_sim_share_find(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info);
+/* The multiprocessors of a kernel with this share (0: all) in a slot. */
+void acs_sim_share_use(acs_sim_state *s, uint32_t slot, uint8_t share, acs_sim_kernel *kernel);
 
 /* sim_order.c */
 acs_sim_mark *acs_sim_mark_at(const acs_sim_state *s, const acs_mark *mark);

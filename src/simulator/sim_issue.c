@@ -11,12 +11,13 @@ typedef struct replay_launch {
     uint32_t slot;
 } replay_launch;
 
-static void launch(acs_sim_state *s, acs_record *op, uint32_t slot)
+static void launch(acs_sim_state *s, acs_record *op, uint32_t slot, uint8_t share)
 {
     uint32_t stream = s->slot[slot].stream;
     acs_sim_work *work = acs_sim_work_take(s, op, NULL, 0);
     acs_sim_kernel kernel = acs_sim_draw_kernel(s, op, slot);
 
+    acs_sim_share_use(s, slot, share, &kernel);
     s->now += op->kind == ACS_KIND_KERNEL ? s->gpu.host.launch : s->gpu.host.copy;
     if (op->kind == ACS_KIND_KERNEL)
         acs_sim_launch(s->machine, s->now, stream, &kernel, work);
@@ -38,7 +39,7 @@ static acs_status launch_of_replay(void *user, acs_record *op, int *native, cons
     *native = item.native;
     *text = item.text;
     if (item.status == ACS_OK)
-        launch(launching->s, op, launching->slot);
+        launch(launching->s, op, launching->slot, 0);
     return item.status;
 }
 
@@ -52,6 +53,12 @@ static void launch_replay(acs_sim_state *s, const acs_item *item)
         (void)acs_replay_one_by_one(replay, launch_of_replay, &launching);
 }
 
+/* The share that the op asks for. */
+static uint8_t share_of(const acs_record *op)
+{
+    return op->flags & ACS_RECORD_SHARE ? op->u.launch.attributes.share : 0;
+}
+
 /* Set the item's status if it cannot be issued. */
 static void judge_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
@@ -61,7 +68,9 @@ static void judge_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
     }
     if (item->slot < 0 || item->status != ACS_OK || item->op->kind == ACS_KIND_REPLAY)
         return;
-    if (!acs_host_runs(item->op))
+    if (item->share != share_of(item->op))
+        acs_item_result(item, ACS_ERR_INTERNAL, 0, "an op with another share than its record has");
+    else if (!acs_host_runs(item->op))
         acs_item_result(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of the sim backend");
     else
         acs_sim_fault_item(&s->faults, item);
@@ -85,7 +94,7 @@ static void issue_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
     if (item->status == ACS_OK && item->slot >= 0 && item->op->kind == ACS_KIND_REPLAY)
         launch_replay(s, item);
     else if (item->status == ACS_OK && item->slot >= 0)
-        launch(s, item->op, (uint32_t)item->slot);
+        launch(s, item->op, (uint32_t)item->slot, item->share);
     wrong = item->mark_after ? acs_sim_record_mark(s, &item->after) : NULL;
     if (wrong && item->status == ACS_OK)
         acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);

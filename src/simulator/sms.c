@@ -1,7 +1,7 @@
 /*
  * Multiprocessors: the places and ends of blocks. Called by machine.c when a kernel's turn comes and when blocks end.
  * Blocks of one kernel are placed before those of the next, one on each multiprocessor in turn, as hardware does for
- * kernels of equal priority. Never looks at streams.
+ * kernels of equal priority; kernels of disjoint parts of the device do not wait for each other. Never looks at streams.
  */
 #include "simulator/internal.h"
 
@@ -90,12 +90,13 @@ static uint32_t cohort_take(acs_sim *sim, bool many)
 static uint32_t fill_sms(acs_sim *sim, sim_device *device, sim_cohort *cohort, const acs_sim_kernel *k, uint32_t unplaced,
                      bool many)
 {
-    uint32_t misses = 0;
+    const uint32_t sms = k->sms ? k->sms : sim->gpu.sms, first = k->sms ? k->first_sm : 0;
+    uint32_t misses = 0, part_cursor = 0, *cursor = k->sms ? &part_cursor : &device->cursor;
 
     acs_sim_busy_update(sim, device);
-    while (cohort->ctas < unplaced && misses < sim->gpu.sms) {
-        uint32_t index = device->cursor;
-        device->cursor = index + 1 == sim->gpu.sms ? 0 : index + 1;
+    while (cohort->ctas < unplaced && misses < sms) {
+        uint32_t index = (first + *cursor) % sim->gpu.sms;
+        *cursor = *cursor + 1 == sms ? 0 : *cursor + 1;
         if (!is_fitting(&device->sm[index], k)) {
             misses++;
             continue;
@@ -146,13 +147,48 @@ static bool place_some(acs_sim *sim, sim_device *device, uint32_t run_index)
     return run->unplaced == 0;
 }
 
+/* Multiprocessors that kernels wait for. Several may have one bit: then a kernel waits without need. */
+typedef struct sm_set {
+    uint64_t bits[4];
+} sm_set;
+
+/* Whether none of a part's multiprocessors is in the set; then they are added. */
+static bool add_part(const acs_sim *sim, sm_set *set, const acs_sim_kernel *k, bool add)
+{
+    bool disjoint = true;
+
+    for (uint32_t i = 0; i < k->sms; i++) {
+        const uint32_t index = (k->first_sm + i) % sim->gpu.sms;
+        uint64_t *bits = &set->bits[index / 64 % 4];
+        disjoint = disjoint && !(*bits >> index % 64 & 1);
+        *bits |= (uint64_t)add << index % 64;
+    }
+    return disjoint;
+}
+
+/* A kernel that does not fit holds back those behind it that may use the same multiprocessors. */
 static void place_all(acs_sim *sim, sim_device *device)
 {
-    while (device->placing.first != ACS_SIM_NONE) {
-        uint32_t run = device->placing.first;
-        if (!place_some(sim, device, run))
+    sim_list *list = &device->placing;
+    uint32_t before = ACS_SIM_NONE, next;
+    sm_set wanted = {{0}};
+
+    for (uint32_t run = list->first; run != ACS_SIM_NONE; run = next) {
+        const acs_sim_kernel *k = &sim->run[run].kernel;
+        next = sim->run[run].next;
+        if ((before == ACS_SIM_NONE || (k->sms && add_part(sim, &wanted, k, false))) && place_some(sim, device, run)) {
+            if (before == ACS_SIM_NONE)
+                list->first = next;
+            else
+                sim->run[before].next = next;
+            if (next == ACS_SIM_NONE)
+                list->last = before;
+            continue;
+        }
+        if (!k->sms)
             return;
-        device->placing.first = sim->run[run].next;
+        (void)add_part(sim, &wanted, k, true);
+        before = run;
     }
 }
 

@@ -37,6 +37,7 @@ typedef struct acs_item {
     uint16_t wait_count;
     uint16_t first_edge;  /* into batch->edges: inner edges, indices of earlier items that must be issued */
     uint16_t edge_count;  /* if one of those fails or bounces, this item is not issued: ACS_ERR_SKIPPED */
+    uint8_t share;        /* part of the device that the op may take, in percent; 0: all of it. Never in bundles */
     bool mark_after;      /* record `after` behind the op, even if the op failed: waits for it must not hang */
     acs_mark after;
     /* results, set by submit */

@@ -62,7 +62,8 @@ acs_entry *acs_window_insert(acs_window *w, acs_record *op, const acs_entry_trai
     acs_entry *entry = acs_window_take(w, op->seq, op);
     entry->kind = op->kind;
     entry->asked = op->kind == ACS_KIND_KERNEL ? op->asked : op->kind;
-    entry->bundleable = op->kind == ACS_KIND_KERNEL && op->type != 0;
+    entry->share = ACS_UNLIKELY(op->flags & ACS_RECORD_SHARE) ? op->u.launch.attributes.share : 0;
+    entry->bundleable = op->kind == ACS_KIND_KERNEL && op->type != 0 && !entry->share;
     entry->on_host = traits->on_host;
     entry->observer = traits->observer;
     entry->never_skipped = traits->never_skipped;

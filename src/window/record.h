@@ -53,6 +53,10 @@ enum {
     ACS_RECORD_DECIDES = 8,  /* a decision: its argument is an acs_decision */
     ACS_RECORD_DECIDED = 16, /* the op runs only if `cell` says so */
     ACS_RECORD_GRID_DECIDED = 32, /* and takes its grid from it; `grid` is the largest */
+    ACS_RECORD_VERSIONS = 64, /* a kernel whose version is still open: u.launch.versions */
+    ACS_RECORD_TIMED = 128,   /* a kernel whose time on the device is wanted: u.launch.timing */
+    ACS_RECORD_SHARE = 256, /* a kernel that goes to a part of the device: u.launch.attributes.share, 1 to 99 percent */
+    ACS_RECORD_FLAGS = 511, /* all of them */
     ACS_RECORD_DECISION = ACS_RECORD_DECIDES | ACS_RECORD_DECIDED | ACS_RECORD_GRID_DECIDED
 };
 
@@ -76,9 +80,9 @@ typedef struct acs_record {
     acs_op seq;             /* program order; set by the push into the FIFO */
     const acs_site *site;   /* never NULL */
     uint8_t kind;           /* acs_op_kind */
-    uint8_t any;            /* the op may touch any memory */
     uint8_t asked;          /* acs_op_kind that the program called; `kind` differs if a copy or call became a kernel */
-    uint8_t flags;          /* ACS_RECORD_* */
+    uint16_t flags : 15;    /* ACS_RECORD_* */
+    uint16_t any : 1;       /* the op may touch any memory */
     /* of a kernel, set by the backend's check(): number of (kernel, block, shared memory); 0: plain launches only */
     uint32_t type;
     uint32_t segment_count;
@@ -103,6 +107,9 @@ typedef struct acs_record {
             uint64_t shared_bytes;
             acs_attributes attributes;
             void *resolved; /* owned by the backend, set by its check() */
+            struct acs_versions *versions; /* in the record's block, with ACS_RECORD_VERSIONS: versions.h */
+            struct acs_timing *timing;     /* who wants the time, with ACS_RECORD_TIMED */
+            uint64_t timer;                /* of a timed op: the backend's, from submit to elapsed() */
         } launch;
         struct {
             void *dst;
@@ -202,6 +209,12 @@ static inline uint64_t acs_record_copied(const acs_record *record)
 {
     return record->u.copy.bytes * record->u.copy.rows;
 }
+
+/* Who wants to know how long an op takes on the device. Outlives the op. */
+typedef struct acs_timing {
+    /* The op has ended; ns 0: its time is not known. Called once, under the core's lock: must not call the core. */
+    void (*ended)(struct acs_timing *timing, acs_status status, uint64_t ns);
+} acs_timing;
 
 typedef struct acs_record_pool acs_record_pool;
 

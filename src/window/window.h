@@ -83,6 +83,7 @@ typedef struct acs_entry {
     uint8_t force_launch;  /* to be launched by itself, even if bundleable */
     uint8_t bundled;       /* issued, or being issued, in a bundle */
     uint8_t awaited;       /* a caller waited for it, or for one of its downstream ops, at the last look */
+    uint8_t share;         /* part of the device that the op may take, in percent; 0: all of it */
     uint8_t device;        /* the op's device; of a join, while bundles are gathered: the device of its upstream ops */
     /* order, placement */
     uint64_t batch;        /* id of the last batch that considered the entry */

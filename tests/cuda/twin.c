@@ -129,7 +129,7 @@ void twin_audit(void)
     for (uint32_t i = 0; !gone && i < g_twin.object_count; i++) {
         const twin_object *o = g_twin.objects[i];
         bool counts = o->kind == TWIN_EVENT || o->kind == TWIN_GRAPH || o->kind == TWIN_EXEC || o->kind == TWIN_LIBRARY ||
-                      o->kind == TWIN_PIECE ||
+                      o->kind == TWIN_PIECE || o->kind == TWIN_GREEN ||
                       (o->kind == TWIN_STREAM && !((const twin_stream *)o)->builtin);
         if (counts && o->alive && !o->forgiven)
             twin_breach_locked("%s %u was not destroyed", twin_kind_name(o->kind), o->number);

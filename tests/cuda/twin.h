@@ -23,6 +23,7 @@ enum {
     TWIN_BLOCK_MOST = 1024,
     TWIN_SHARED_DEFAULT = 48 * 1024,
     TWIN_SHARED_MOST = 232448, /* per block, with the opt-in */
+    TWIN_SMS = 132,
     TWIN_REGISTERS = 40        /* of a thread of any kernel */
 };
 
@@ -74,6 +75,9 @@ void twin_kernel_replace(CUkernel kernel, const twin_kernel_spec *spec);
 
 /* For a kernel's body: the grid of its launch. */
 void twin_grid(uint32_t grid[3]);
+
+/* The same: how many groups of 8 multiprocessors it has, and the first of them; 0: the whole device. */
+uint32_t twin_part(uint32_t *first);
 
 /* What is said of a block that starts here, whatever it was made as. */
 typedef enum twin_trait {

@@ -14,7 +14,7 @@
 
 typedef enum twin_kind {
     TWIN_STREAM = 1, TWIN_EVENT, TWIN_KERNEL, TWIN_FUNCTION, TWIN_CONTEXT, TWIN_GRAPH, TWIN_NODE, TWIN_EXEC, TWIN_OWNED,
-    TWIN_LIBRARY, TWIN_PIECE
+    TWIN_LIBRARY, TWIN_PIECE, TWIN_GREEN
 } twin_kind;
 
 typedef struct twin_object {
@@ -28,6 +28,12 @@ typedef struct twin_object {
 
 typedef struct twin_stream twin_stream;
 typedef struct twin_graph twin_graph;
+
+/* A green context: groups of multiprocessors, from the first one on and around the end. */
+typedef struct twin_green {
+    twin_object base;
+    uint32_t first, count;
+} twin_green;
 
 /* A place in a stream's order. */
 typedef struct twin_point {
@@ -83,6 +89,7 @@ typedef struct twin_op {
     twin_point *waits;       /* what it runs behind besides its own stream */
     uint32_t wait_count;
     const twin_kernel_object *kernel;
+    const twin_green *green; /* of its stream; NULL: none */
     void **args;             /* of a launch: one block, copied from the caller */
     uint64_t dst, src, bytes;
     unsigned char value;
@@ -104,6 +111,7 @@ typedef struct twin_op {
 struct twin_stream {
     twin_object base;
     bool blocking;              /* it synchronises with the legacy stream */
+    const twin_green *green;    /* it belongs to; NULL: none */
     bool builtin;               /* legacy or per thread: nobody made it */
     twin_op *head, *tail;
     uint64_t issued, done, visible;
@@ -186,7 +194,7 @@ typedef struct twin_state {
     twin_object **objects;      /* of this generation */
     uint32_t object_count, object_capacity;
     uintptr_t first_handle;     /* of objects[0] */
-    uint32_t made[TWIN_PIECE + 1];
+    uint32_t made[TWIN_GREEN + 1];
     twin_stream **streams;      /* every one made; the busy ones are looked for among them */
     uint32_t stream_count, stream_capacity;
     twin_stream *legacy[TWIN_DEVICES], *per_thread[TWIN_DEVICES];
@@ -280,6 +288,7 @@ bool twin_idle_locked(const twin_stream *stream);
 /* The stream behind a handle, NULL and the two special ones included, fit for work; its context must be current. */
 CUresult twin_stream_use_locked(CUstream handle, twin_stream **stream);
 twin_stream *twin_stream_builtin_locked(CUstream handle, int device);
+twin_stream *twin_stream_new_locked(int device, bool blocking);
 CUresult twin_stream_ask_locked(CUstream handle, twin_stream **stream);
 
 /* twin_capture.c */
@@ -348,6 +357,12 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuStreamEndCapture, 10000)                                                                                       \
     X(cuStreamGetCaptureInfo, 11030)                                                                                   \
     X(cuStreamUpdateCaptureDependencies, 11030)                                                                        \
+    X(cuDeviceGetDevResource, 12040)                                                                                   \
+    X(cuDevSmResourceSplitByCount, 12040)                                                                              \
+    X(cuDevResourceGenerateDesc, 12040)                                                                                \
+    X(cuGreenCtxCreate, 12040)                                                                                         \
+    X(cuGreenCtxDestroy, 12040)                                                                                        \
+    X(cuGreenCtxStreamCreate, 12050)                                                                                   \
     X(cuStreamGetCtx, 9020)                                                                                            \
     X(cuEventCreate, 2000)                                                                                             \
     X(cuEventDestroy, 4000)                                                                                            \

@@ -11,7 +11,7 @@
 const char *twin_kind_name(twin_kind kind)
 {
     static const char *const names[] = {"object", "stream", "event", "kernel", "function", "context", "graph", "node",
-                                        "executable graph", "user object", "library", "piece of memory"};
+                                        "executable graph", "user object", "library", "piece of memory", "green context"};
     return names[kind];
 }
 

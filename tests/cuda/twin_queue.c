@@ -373,6 +373,7 @@ void twin_push_locked(twin_stream *stream, twin_op *op)
         return;
     }
     order_with_legacy(stream, op);
+    op->green = stream->green;
     op->position = ++stream->issued;
     *(stream->tail ? &stream->tail->next : &stream->head) = op;
     stream->tail = op;

@@ -28,6 +28,11 @@ static twin_stream *stream_new(int device, bool blocking, bool builtin)
     return stream;
 }
 
+twin_stream *twin_stream_new_locked(int device, bool blocking)
+{
+    return stream_new(device, blocking, false);
+}
+
 /* The legacy stream and the per-thread one, of which there is one per device here. */
 twin_stream *twin_stream_builtin_locked(CUstream handle, int device)
 {

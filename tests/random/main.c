@@ -24,7 +24,7 @@ typedef struct settings {
     unsigned hang;         /* seconds after which a program counts as hanging */
     int backend;
     int64_t workers, wait, faults, window, issue; /* -1: chosen by the seed */
-    bool threads, serial, disable, check, footprints, dense, lazy, decide, verbose, trace, shrink;
+    bool threads, serial, disable, check, footprints, dense, lazy, decide, shares, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
     int64_t devices;    /* 0: the seed's choice */
@@ -112,6 +112,8 @@ static void choose_modes(random_config *c, const settings *s, dice *d)
     c->options.check = s->check || dice_percent(d, 12) ? ACS_CHECK_OVERLAP : ACS_CHECK_OFF;
     c->options.check = s->footprints ? ACS_CHECK_ALL : c->options.check;
     c->failing = dice_percent(d, 40);
+    dice later = {c->seed ^ 0x9d3f1c6b7a250e8fu}; /* of its own: seeds keep their meaning */
+    c->shares = s->shares || dice_percent(&later, 15);
     if (s->backend == ACS_BACKEND_SIM || c->gpu)
         c->options.faults = s->faults >= 0 ? s->faults : 0;
     if (s->backend == ACS_BACKEND_SIM && c->options.faults)
@@ -366,6 +368,9 @@ static void report(const random_totals *t, double seconds)
                t->issued_by[ACS_ISSUE_GPU], t->issued_by[ACS_ISSUE_RESIDENT]);
     if (t->replays)
         printf("repeats: %" PRIu64 " kernels in %" PRIu64 " replays\n", t->replayed, t->replays);
+    if (t->shares + t->shares_ignored)
+        printf("shares: %" PRIu64 " kernels on a part of the GPU, %" PRIu64 " had all of it\n", t->shares,
+               t->shares_ignored);
     if (t->not_run)
         printf("decided: %" PRIu64 " ops did not run\n", t->not_run);
     if (t->copies_as_kernels)
@@ -409,6 +414,7 @@ static int usage(const char *bad)
             "  --lazy         blocks move, some are addresses alone, and memory may be short\n"
             "  --dense        all programs have mostly kernels, which recur, and callers that run ahead\n"
             "  --decide       all programs have ops which words in memory switch off\n"
+            "  --shares       all programs have launches that may take a part of the GPU only\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --footprints   with ACS_CHECK=all, which should find nothing\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
@@ -444,7 +450,7 @@ static bool parse_flag(settings *s, const char *name)
                  {"--footprints", offsetof(settings, footprints)},
                  {"--verbose", offsetof(settings, verbose)}, {"--trace", offsetof(settings, trace)},
                  {"--shrink", offsetof(settings, shrink)},   {"--dense", offsetof(settings, dense)},
-                 {"--decide", offsetof(settings, decide)},
+                 {"--decide", offsetof(settings, decide)},   {"--shares", offsetof(settings, shares)},
                  {"--lazy", offsetof(settings, lazy)}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(name, flags[i].name) == 0)

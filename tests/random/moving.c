@@ -47,6 +47,15 @@ static bool roll(const random_config *c, const step *s, uint64_t salt, uint32_t 
     return c->lazy && dice_percent(d, percent);
 }
 
+/* A share for a third of the launches: all of them, with few slots each, would do nothing but change streams. */
+static void roll_share(const random_config *c, const step *s, acs_launch_params *launch)
+{
+    static const uint8_t shares[] = {1, 10, 30, 30, 50, 50, 50, 70, 99, 100};
+    dice d = {c->seed ^ (0xb492b66fbe98f273u + s->index)};
+    if (c->shares && dice_percent(&d, 33))
+        launch->attributes.share = shares[dice_below(&d, sizeof shares)];
+}
+
 acs_op moving_launch(const random_config *c, acs_context *context, const step *s, acs_launch_params *launch)
 {
     acs_op op = 0;
@@ -54,6 +63,7 @@ acs_op moving_launch(const random_config *c, acs_context *context, const step *s
     declared_launch(s, launch);
     if (roll(c, s, 0x27d4eb2f165667c5u, 15, &d) && c->options.devices > 1)
         launch->attributes = ACS_ON(dice_below(&d, (uint32_t)c->options.devices));
+    roll_share(c, s, launch);
     launch->no_wait = roll(c, s, 0xc2b2ae3d27d4eb4fu, 20, &d);
     for (int tries = 0; !op && (tries == 0 || acs_last_error(NULL) == ACS_ERR_FULL); tries++) {
         launch->no_wait &= tries < TRIES_MOST; /* the others may be waiting for us */

@@ -38,6 +38,7 @@ typedef struct random_config {
     bool may_lose;      /* the device may be lost on purpose */
     bool trace;         /* print each step of the run */
     bool decides;       /* many ops are decided by words in memory: sections.h; other programs have some, too */
+    bool shares;        /* some launches may take a part of the GPU only */
     unsigned char *drop; /* NULL, or for each step whether it is left out */
 } random_config;
 
@@ -194,6 +195,7 @@ typedef struct random_totals {
     uint64_t caller_waits, barriers, checked, checked_pairs, checked_waits, late_marks, stale_waits, ranges;
     uint64_t copies_as_kernels, calls_as_kernels;
     uint64_t bundles, bundles_refused, issued_by[ACS_ISSUE_COUNT];
+    uint64_t shares, shares_ignored;
     uint64_t not_run;    /* ops that words in memory switched off */
     uint64_t replays, replayed; /* of repeats, and the kernels in them */
     uint64_t many_slots; /* programs with more than four active slots */

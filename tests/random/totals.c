@@ -34,6 +34,8 @@ void totals_add(random_totals *totals, acs_context *context, const program *p, v
     totals->calls_as_kernels += st.calls_as_kernels;
     for (int i = 0; i < ACS_ISSUE_COUNT; i++)
         totals->issued_by[i] += st.issued_by[i];
+    totals->shares += st.shares;
+    totals->shares_ignored += st.shares_ignored;
     totals->many_slots += st.slots_used > 4;
     totals->transfers += st.transfers;
     totals->spilled += st.memory_spilled;

@@ -1,0 +1,263 @@
+/*
+ * The book of a context (book.h): finds kernel and problem of a launch, and what is best for it. Times that launches bring
+ * back arrive under the core's lock. Runs none of the program's code.
+ */
+#include "variants/book.h"
+
+#include "base/tuning.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A launch that is timed so that the book learns. */
+typedef struct trial {
+    acs_timing timing; /* first: the core knows it alone */
+    acs_variant_book *book;
+    acs_problem *problem;
+    uint32_t version, step;
+} trial;
+
+/* ------------------------------------------------------------------------------------------------------------- files */
+
+static acs_status read_file(acs_variant_book *book, const char *name)
+{
+    FILE *file = fopen(book->file, "re");
+    if (!file)
+        return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", name, strerror(errno));
+    const acs_status status = acs_profile_read(&book->profile, file, name);
+    (void)fclose(file); /* was only read */
+    return status;
+}
+
+/* A file that is to be tuned need not exist yet. */
+static acs_status read_asked(acs_variant_book *book)
+{
+    const acs_options *o = &book->context->options;
+    char name[ACS_OPTION_TEXT_BYTES + 16];
+    (void)snprintf(name, sizeof name, "ACS_PROFILE: '%s'", o->profile);
+    (void)snprintf(book->file, sizeof book->file, "%s", o->profile);
+    book->asked = true;
+    atomic_init(&book->looked, true);
+    FILE *file = o->tune ? fopen(book->file, "re") : NULL;
+    if (o->tune && !file && errno == ENOENT)
+        return ACS_OK;
+    if (file)
+        (void)fclose(file); /* was only looked for */
+    return read_file(book, name);
+}
+
+acs_status acs_variant_book_open(acs_context *context)
+{
+    acs_backend *backend = context->backend;
+    acs_variant_book *book = calloc(1, sizeof *book);
+    if (!book)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for versions of kernels");
+    book->context = context;
+    context->variants = book;
+    pthread_mutex_init(&book->mutex, NULL);
+    acs_profile_init(&book->profile, backend->model, backend->sms);
+    book->times = backend->ops->elapsed != NULL;
+    return context->options.profile[0] ? read_asked(book) : ACS_OK;
+}
+
+void acs_variant_book_close(acs_context *context)
+{
+    acs_variant_book *book = context->variants;
+    if (!book)
+        return;
+    acs_profile_fini(&book->profile);
+    pthread_mutex_destroy(&book->mutex);
+    free(book);
+    context->variants = NULL;
+}
+
+/* A wrong file is not the program's error: the book learns, then. */
+static void look_locked(acs_variant_book *book)
+{
+    const acs_error before = *acs_error_thread();
+    FILE *file = acs_profile_path(&book->profile, book->file) == ACS_OK ? fopen(book->file, "re") : NULL;
+    if (file && acs_profile_read(&book->profile, file, book->file) != ACS_OK) {
+        acs_log(ACS_LOG_WARN, "the profile of versions is not used; acs-tune replaces it: %s", acs_error_thread()->text);
+        acs_profile_fini(&book->profile);
+        acs_profile_init(&book->profile, book->context->backend->model, book->context->backend->sms);
+    }
+    if (file)
+        (void)fclose(file); /* was only read */
+    *acs_error_thread() = before;
+}
+
+/* A: release; pairs with the acquire at the head. Seeing it set implies seeing the profile that was read. */
+void acs_variant_book_look(acs_variant_book *book)
+{
+    if (ACS_LIKELY(atomic_load_explicit(&book->looked, memory_order_acquire))) /* A */
+        return;
+    pthread_mutex_lock(&book->mutex);
+    if (!atomic_load_explicit(&book->looked, memory_order_relaxed)) /* relaxed: under the mutex */
+        look_locked(book);
+    atomic_store_explicit(&book->looked, true, memory_order_release); /* A */
+    pthread_mutex_unlock(&book->mutex);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ lookup */
+
+static const char *file_name(const acs_variant_book *book)
+{
+    return book->asked ? "ACS_PROFILE" : book->file;
+}
+
+/* The set's number of a version of the kernel; 0, the base, where the set has none. */
+static uint8_t number_of(const acs_profile_kernel *kernel, const acs_variant_set *set, uint32_t version)
+{
+    for (uint32_t number = 0; number < set->count; number++)
+        if (kernel->of_number[number] == version)
+            return (uint8_t)number;
+    return 0;
+}
+
+static acs_problem *find_problem(acs_profile_kernel *kernel, const acs_problem_key *key)
+{
+    acs_problem *problem;
+    if (HASH_COUNT(kernel->problems) < TUNE_VARIANT_PROBLEMS)
+        return acs_profile_problem_get(kernel, key);
+    HASH_FIND(hh, kernel->problems, key, sizeof *key, problem);
+    return problem;
+}
+
+static acs_status find_locked(acs_variant_book *book, const acs_variant_set *set, const char *name,
+                              const acs_problem_key *key, acs_book_entry *entry)
+{
+    acs_profile_kernel *kernel = acs_profile_kernel_get(&book->profile, name);
+    if (!kernel)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory for its versions", name);
+    ACS_TRY(acs_profile_meet(kernel, set, file_name(book)));
+    acs_problem *problem = find_problem(kernel, key);
+    *entry = (acs_book_entry){.kernel = kernel, .problem = problem};
+    if (!problem)
+        return ACS_OK;
+    if (problem->changed)
+        acs_choice_update(kernel, problem);
+    for (uint32_t step = 0; step < ACS_SHARE_STEPS; step++)
+        entry->at[step] = number_of(kernel, set, problem->at[step]);
+    const bool tunes = book->context->options.tune != ACS_TUNE_OFF; /* the program should run as it does without */
+    entry->learns = book->times && !tunes && !problem->profiled && !problem->trial;
+    return ACS_OK;
+}
+
+acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, const char *name, const acs_problem_key *key,
+                         acs_book_entry *entry)
+{
+    acs_variant_book_look(book);
+    pthread_mutex_lock(&book->mutex);
+    const acs_status status = find_locked(book, set, name, key, entry);
+    pthread_mutex_unlock(&book->mutex);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ trials */
+
+/* Called under the core's lock. A launch that failed or was skipped says nothing of its version. */
+static void trial_ended(acs_timing *timing, acs_status status, uint64_t ns)
+{
+    trial *t = (trial *)(void *)timing;
+    pthread_mutex_lock(&t->book->mutex);
+    if (status == ACS_OK && ns)
+        acs_choice_learn(t->problem, t->version, t->step, (float)((double)ns / 1e3));
+    t->problem->trial = false;
+    pthread_mutex_unlock(&t->book->mutex);
+    free(t);
+}
+
+static trial *begin_trial_locked(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
+                                 const bool *fits, uint32_t step, uint32_t *number)
+{
+    bool may[ACS_VERSIONS_MOST] = {false};
+    uint32_t version = 0;
+    for (uint32_t i = 0; i < set->count; i++)
+        may[entry->kernel->of_number[i]] = fits[i] && !isinf(entry->problem->times[entry->kernel->of_number[i]].us[step]);
+    if (entry->problem->trial || entry->kernel->met != set ||
+        !acs_choice_trial(entry->kernel, entry->problem, may, step, &version))
+        return NULL;
+    trial *t = malloc(sizeof *t);
+    if (!t)
+        return NULL;
+    *t = (trial){{trial_ended}, book, entry->problem, version, step};
+    entry->problem->trial = true;
+    *number = number_of(entry->kernel, set, version);
+    return t;
+}
+
+acs_timing *acs_book_trial(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
+                           const bool *fits, uint32_t step, uint32_t *number)
+{
+    pthread_mutex_lock(&book->mutex);
+    trial *t = begin_trial_locked(book, set, entry, fits, step, number);
+    pthread_mutex_unlock(&book->mutex);
+    return t ? &t->timing : NULL;
+}
+
+void acs_book_trial_refused(acs_timing *timing)
+{
+    trial *t = (trial *)(void *)timing;
+    pthread_mutex_lock(&t->book->mutex);
+    for (uint32_t step = 0; step < ACS_SHARE_STEPS; step++)
+        t->problem->times[t->version].us[step] = INFINITY;
+    t->problem->trial = false;
+    pthread_mutex_unlock(&t->book->mutex);
+    free(t);
+}
+
+/* -------------------------------------------------------------------------------------------------------- statistics */
+
+static uint64_t picked_of(const acs_problem *p, uint32_t version)
+{
+    return atomic_load_explicit(&p->picked[version], memory_order_relaxed); /* a counter */
+}
+
+static uint64_t tries_of(const acs_version_times *t)
+{
+    uint64_t sum = 0;
+    for (uint32_t step = 0; step < ACS_SHARE_STEPS; step++)
+        sum += t->tries[step];
+    return sum;
+}
+
+void acs_book_count(acs_variant_book *book, uint64_t *picked, uint64_t *trials)
+{
+    *picked = *trials = 0;
+    pthread_mutex_lock(&book->mutex);
+    for (const acs_profile_kernel *k = book->profile.kernels; k; k = k->hh.next)
+        for (const acs_problem *p = k->problems; p; p = p->hh.next)
+            for (uint32_t i = 0; i < k->count; i++) {
+                *picked += picked_of(p, i);
+                *trials += tries_of(&p->times[i]);
+            }
+    pthread_mutex_unlock(&book->mutex);
+}
+
+static void report_problem(const acs_profile_kernel *k, const acs_problem *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < k->count; i++) {
+        if (!picked_of(p, i))
+            continue;
+        if (!any)
+            fprintf(stderr, "acs: stats: versions of %s, grid %u x %u x %u:", k->name, p->key.grid[0], p->key.grid[1],
+                    p->key.grid[2]);
+        fprintf(stderr, "%s %s %" PRIu64, any ? "," : "", k->version[i], picked_of(p, i));
+        any = true;
+    }
+    if (any)
+        fprintf(stderr, "\n");
+}
+
+void acs_book_report(acs_variant_book *book)
+{
+    pthread_mutex_lock(&book->mutex);
+    for (const acs_profile_kernel *k = book->profile.kernels; k; k = k->hh.next)
+        for (const acs_problem *p = k->problems; p; p = p->hh.next)
+            report_problem(k, p);
+    pthread_mutex_unlock(&book->mutex);
+}
