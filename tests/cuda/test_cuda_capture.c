@@ -51,6 +51,28 @@ static void a_wide_section_gets_no_edges_but_those_of_its_footprints(void **stat
     ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
 }
 
+static void share_of_a_captured_launch_is_ignored_and_counted(void **state)
+{
+    (void)state;
+    const acs_kernel kernel = {"mix", (const void *)g_mix, NULL, ACS_KERNEL_HANDLE, 0};
+    const work w = update_of(1, g_memory, NULL, 64);
+    const acs_arg arg = {&w, sizeof w, ACS_ARG_VALUE};
+    const acs_segment uses[] = {ACS_INOUT(g_memory, 64)};
+    acs_launch_params launch = {.size = sizeof launch, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                .args = {&arg, 1}, .uses = {uses, 1, NULL, NULL, 0}, .attributes = ACS_SHARE(30)};
+    acs_statistics s = {.size = sizeof s};
+    capture_begin(g_stream);
+    section_begin();
+    assert_true(acs_launch(g_context, &launch) & ACS_OP_CAPTURED);
+    section_end();
+    CUgraph graph = capture_end(g_stream);
+    assert_int_equal(twin_graph_nodes(graph), 1);
+    ok(TWIN_GET(cuGraphDestroy, 10000)(graph));
+    assert_int_equal(acs_stats(g_context, &s), ACS_OK);
+    assert_int_equal(s.shares, 0);
+    assert_int_equal(s.shares_ignored, 1);
+}
+
 static void only_ops_of_the_range_are_ordered_against_the_stream(void **state)
 {
     (void)state;
@@ -452,6 +474,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(independent_ops_become_a_wide_graph_between_the_streams_own_work),
         TEST(a_wide_section_gets_no_edges_but_those_of_its_footprints),
+        TEST(share_of_a_captured_launch_is_ignored_and_counted),
         TEST(only_ops_of_the_range_are_ordered_against_the_stream),
         TEST(work_of_the_streams_own_inside_a_section_keeps_the_streams_order),
         TEST(copies_and_fills_become_nodes),
