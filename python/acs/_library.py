@@ -44,7 +44,7 @@ class Arg(Structure):
 
 class Attributes(Structure):
     _fields_ = [("cluster", Dim3), ("priority", c_int32), ("cooperative", c_uint8), ("programmatic", c_uint8),
-                ("on", c_uint8), ("reserved", c_uint8)]
+                ("on", c_uint8), ("share", c_uint8), ("variant", c_uint8), ("fit", c_uint8), ("reserved", c_uint8 * 2)]
 
 
 class Uses(Structure):
