@@ -18,6 +18,7 @@ static const char *const usage =
     "  models      mixes of networks from one queue, p requests in flight (Table 5, Figure 10)\n"
     "  changing    1 to 32 instances of resnet-18 and bert-small, in phases\n"
     "  check       every version of every operator against a reference; sets of versions against each other\n"
+    "  once        an inference of each network, versions left to the runtime: the program for acs-tune to tune\n"
     "options\n"
     "  --only N[,N]     operators, models: these rows of the table, from 1                                     (all)\n"
     "  --pair A:N,B:M,P,Q   operators: operator N of network A (A@512: with this batch) by P instances, and M of B\n"
@@ -70,12 +71,14 @@ static int run(const std::string &what, const settings &s, const std::string &co
         return run_table(s, command);
     if (what == "models")
         return run_models(s, command);
+    if (what == "once")
+        return run_once(s);
     return what == "changing" ? run_changing(s, command) : run_check(s);
 }
 
 int main(int argc, char **argv)
 {
-    static const char *const experiments[] = {"operators", "table", "models", "changing", "check"};
+    static const char *const experiments[] = {"operators", "table", "models", "changing", "check", "once"};
     const std::string what = argc > 1 && argv[1][0] != '-' ? argv[1] : "";
     bench::arguments a(what.empty() ? argc : argc - 1, what.empty() ? argv : argv + 1, "acs-conco", usage);
     settings s;

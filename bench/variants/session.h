@@ -107,6 +107,8 @@ std::vector<choice> plan_mix(session &s, const std::vector<std::string> &names, 
 std::vector<choice> best_shares(size_t models, const mix_function &run, bool quick);
 
 int run_check(const settings &s);
+/** An inference of each network, all versions open: a program for acs-tune. */
+int run_once(const settings &s);
 int run_operators(const settings &s, const std::string &command);
 int run_table(const settings &s, const std::string &command);
 int run_models(const settings &s, const std::string &command);

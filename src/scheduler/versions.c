@@ -39,7 +39,7 @@ void acs_core_pick_versions_locked(acs_core *core, const acs_batch *batch, uint3
     for (uint32_t i = 0; i < batch->items_used; i++) {
         acs_record *op = batch->items[i].op;
         if (op && op->flags & ACS_RECORD_VERSIONS)
-            acs_versions_pick(op, op->u.launch.versions->fit ? op->u.launch.versions->fit : share);
+            acs_versions_pick(op, share);
     }
     /* relaxed: a hint for calls that have to choose at once */
     atomic_store_explicit(&core->share_now, share, memory_order_relaxed);

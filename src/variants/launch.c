@@ -130,26 +130,21 @@ static void pick_now(acs_draft *draft, uint32_t percent)
         acs_versions_pick(draft->record, percent);
 }
 
-static uint32_t share_now(const acs_context *context, const acs_launch_params *p)
+static uint32_t share_now(const acs_context *context)
 {
-    if (p->attributes.fit || p->attributes.share)
-        return p->attributes.fit ? p->attributes.fit : p->attributes.share;
     return atomic_load_explicit(&context->core.share_now, memory_order_relaxed); /* a hint */
 }
 
-static acs_op launch_open(acs_context *context, const acs_launch_params *p, const candidates *c,
+static acs_op launch_open(acs_context *context, const candidates *c,
                           const acs_book_entry *entry)
 {
     acs_draft draft = {.context = context, .room = (uint32_t)acs_versions_bytes(c->count)};
     acs_launch_params params = c->launch[0].params;
-    params.attributes.fit = 0;
     if (!acs_launch_fill(&draft, &params))
         return 0;
     if (acs_draft_bind(&draft) != ACS_OK || !attach(&draft, c, entry))
         return acs_draft_drop(&draft);
-    /* What a launch takes at most decides, if that is said; else what runs beside it. */
-    draft.record->u.launch.versions->fit = p->attributes.fit ? p->attributes.fit : p->attributes.share;
-    pick_now(&draft, share_now(context, p));
+    pick_now(&draft, share_now(context));
     return acs_draft_queue(&draft);
 }
 
@@ -179,7 +174,7 @@ static bool launch_trial(acs_context *context, const acs_launch_params *p, const
         if (status != ACS_OK)
             return false;
     }
-    const uint32_t step = acs_share_step(share_now(context, p));
+    const uint32_t step = acs_share_step(share_now(context));
     acs_timing *timing = acs_book_trial(context->variants, set, entry, fits, step, &number);
     if (!timing)
         return false;
@@ -188,7 +183,7 @@ static bool launch_trial(acs_context *context, const acs_launch_params *p, const
     *op = 0;
     if (acs_variant_make(p, set, number, &trial, &status)) {
         trial.params.attributes.fit = 0;
-        if (!p->attributes.share && context->backend->ops->share_find)
+        if (context->backend->ops->share_find && step + 1 < ACS_SHARE_STEPS)
             trial.params.attributes.share = (uint8_t)((step + 1) * ACS_SHARE_STEP_PERCENT);
         *op = acs_launch_timed(context, &trial.params, timing);
     }
@@ -226,13 +221,14 @@ static acs_op launch_of_set(acs_context *context, const acs_launch_params *p, co
     const bool base = !entry.problem || context->options.variants == ACS_VARIANTS_BASE;
     if (base)
         return launch_fixed(context, p, set, 0, next);
-    if (is_fixed(context))
-        return launch_fixed(context, p, set, entry.at[acs_share_step(p->attributes.fit ? p->attributes.fit : 100)], next);
+    const uint32_t said = p->attributes.fit ? p->attributes.fit : p->attributes.share;
+    if (said || is_fixed(context))
+        return launch_fixed(context, p, set, entry.at[acs_share_step(said ? said : 100)], next);
     if (entry.learns && !in_section(context) && launch_trial(context, p, set, &entry, &op))
         return op;
     if (find_candidates(&c, p, set, &entry) != ACS_OK)
         return refuse(context, p);
-    return launch_open(context, p, &c, &entry);
+    return launch_open(context, &c, &entry);
 }
 
 acs_op acs_variant_launch(acs_context *context, const acs_launch_params *p, acs_variant_next next)

@@ -27,7 +27,6 @@ typedef struct acs_version {
 typedef struct acs_versions {
     uint8_t at[ACS_SHARE_STEPS]; /* index of the version for each share, into `list` */
     uint32_t count;
-    uint8_t fit;                 /* share in percent that is said to decide; 0: what runs beside the op decides */
     _Atomic(uint64_t) *picked;   /* counts launches, by the number of the version; lives as long as the context */
     acs_version list[];
 } acs_versions;

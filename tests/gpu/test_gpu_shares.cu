@@ -284,6 +284,7 @@ static void contexts_give_back_what_shares_took()
         CHECK_STATUS(acs_close(context), ACS_OK);
         size_t left;
         CHECK_CUDA(cudaMemGetInfo(&left, &total));
+        printf("context %d: %.1f MiB free\n", i, (double)left / (1 << 20));
         most = i == 2 ? left : most; /* the first contexts warm the driver up */
         least = left;
     }
