@@ -97,12 +97,18 @@ struct way {
     std::vector<double> us;
 };
 
-std::vector<way> ways_of(stage &st)
+/* All ways, or those that were asked for. */
+std::vector<way> ways_of(stage &st, const std::vector<std::string> &only)
 {
     std::vector<way> ways = {{"online", st.online(), ONLINE, false, {}},
                              {"streams", st.streams(), {false, {100, 100}}, false, {}}};
     for (uint32_t fit : FITS)
         ways.push_back({"fit-" + std::to_string(fit), st.planned(), {false, {fit, 100}}, true, {}});
+    const auto unwanted = [&](const way &w) {
+        return !only.empty() && std::find(only.begin(), only.end(), w.name) == only.end();
+    };
+    ways.erase(std::remove_if(ways.begin(), ways.end(), unwanted), ways.end());
+    bench::require(!ways.empty(), "--only names no way");
     return ways;
 }
 
@@ -139,7 +145,7 @@ int run_changing(const settings &options, const std::string &command)
     progress told(static_cast<double>(all.size()) * 8 * (reps + 1));
 
     for (const scenario &what : all) {
-        std::vector<way> ways = ways_of(st);
+        std::vector<way> ways = ways_of(st, options.only);
         for (int rep = -1; rep < reps && !interrupted(); rep++) /* one is not counted */
             for (size_t turn = 0; turn < ways.size(); turn++) {
                 way &w = ways[(turn + static_cast<size_t>(rep + 1)) % ways.size()];

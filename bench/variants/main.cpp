@@ -20,7 +20,7 @@ static const char *const usage =
     "  check       every version of every operator against a reference; sets of versions against each other\n"
     "  once        an inference of each network, versions left to the runtime: the program for acs-tune to tune\n"
     "options\n"
-    "  --only N[,N]     operators, models: these rows of the table, from 1                                     (all)\n"
+    "  --only N[,N]     operators, models: these rows of the table, from 1; changing: these ways, by name        (all)\n"
     "  --pair A:N,B:M,P,Q   operators: operator N of network A (A@512: with this batch) by P instances, and M of B\n"
     "  --network NAME   table: resnet-18, vgg-19, bert-small, dlrm or all                                (resnet-18)\n"
     "  --times          check: the time of each version, too\n"
