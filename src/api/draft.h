@@ -24,7 +24,6 @@ typedef struct acs_draft {
     struct acs_launch_check *check; /* of a host function or call that is looked at (ACS_MODE_CHECK); NULL: none */
     acs_record **part; /* records queued together, with no other op between them; part[0] is `record`. Borrowed */
     uint32_t parts;    /* number of `part`; 0: the op is `record` alone */
-    uint32_t room;    /* bytes wanted behind the arguments in the record's block, aligned to 16 */
     uint32_t reuses;  /* number of lives of blocks that begin with the op */
     bool no_wait;  /* a full FIFO gives ACS_ERR_FULL */
     bool own;      /* an op of the runtime's own, which no group holds */

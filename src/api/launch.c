@@ -333,8 +333,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     if (ACS_UNLIKELY(p->attributes.variant > 1))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': no version number %d: the kernel has none (acs_variants), or "
                         "the GPU decides about the launch", acs_draft_name(draft), p->attributes.variant - 1);
-    const uint32_t room = ACS_UNLIKELY(draft->room) ? (bytes + 15) / 16 * 16 + draft->room : bytes;
-    ACS_TRY(acs_draft_uses(draft, &p->uses, (uint32_t)p->args.count, room));
+    ACS_TRY(acs_draft_uses(draft, &p->uses, (uint32_t)p->args.count, bytes));
     copy_args(record, &p->args, bytes);
     record->u.launch.kernel = *p->kernel;
     if (!draft->name)

@@ -20,8 +20,6 @@ typedef struct acs_gathering {
     uint32_t generations[ACS_BATCH_ITEMS];
     uint16_t part[ACS_BATCH_ITEMS];    /* union-find: parent in the same part; the root has its own index */
     uint16_t ops_of[ACS_BATCH_ITEMS];  /* ops of the part, at its root */
-    uint16_t wide[ACS_BATCH_ITEMS];    /* ops of the part that may run side by side, at its root; with versions only */
-    uint32_t wide_all;                 /* sum of `wide` of all parts */
     uint64_t behind[ACS_BATCH_ITEMS];  /* mask of slots that the part waits for, at its root */
     uint16_t first[ACS_BATCH_ITEMS];   /* first member of the group, at the group's root */
     uint16_t next[ACS_BATCH_ITEMS];    /* next member of the same group */

@@ -151,30 +151,6 @@ static void sum_parts(acs_core *core)
     }
 }
 
-/* How many ops of each part may run side by side: its ops divided by its longest chain. Before parts are merged. */
-static void measure_width(acs_core *core)
-{
-    acs_gathering *g = &core->bundler->gathering;
-    uint16_t level[ACS_BATCH_ITEMS], longest[ACS_BATCH_ITEMS];
-    memset(longest, 0, g->count * sizeof longest[0]);
-    g->wide_all = 0;
-    for (uint32_t at = 0; at < g->count; at++) {
-        const acs_entry *entry = acs_window_entry(&core->window, g->entries[at]);
-        const uint32_t part = part_root(g, at);
-        uint16_t above = 0;
-        for (uint32_t e = entry->batch_edge; e; e = g->edges[e].next)
-            above = above > level[g->edges[e].from] ? above : level[g->edges[e].from];
-        level[at] = (uint16_t)(above + (entry->kind != ACS_KIND_JOIN));
-        longest[part] = longest[part] > level[at] ? longest[part] : level[at];
-    }
-    for (uint32_t at = 0; at < g->count; at++) {
-        if (g->part[at] != at)
-            continue;
-        g->wide[at] = (uint16_t)(longest[at] ? (g->ops_of[at] + longest[at] - 1) / longest[at] : 0);
-        g->wide_all += g->wide[at];
-    }
-}
-
 /*
  * Groups of parts: of one device, and waiting for the same slots. Parts that wait for none go into a few groups of
  * about the same size.
@@ -229,7 +205,6 @@ static void merge_parts(acs_core *core)
             continue;
         g->part[at] = (uint16_t)group;
         g->ops_of[group] = (uint16_t)(g->ops_of[group] + g->ops_of[at]);
-        g->wide[group] = (uint16_t)(g->wide[group] + g->wide[at]);
     }
 }
 
@@ -357,7 +332,6 @@ static uint8_t busy_beside(const acs_core *core, int slot, uint32_t ops)
 static void take_group(acs_core *core, acs_action *action, const selection *s)
 {
     acs_batch *batch = &action->batch;
-    const acs_gathering *g = &core->bundler->gathering;
     ACS_ASSERT(!core->dead && s->count <= ACS_BATCH_ITEMS && batch->items_used == s->count); /* CORE-3 */
     batch->bundle = true;
     batch->device = core->window.entries[s->entries[0]].device;
@@ -369,7 +343,7 @@ static void take_group(acs_core *core, acs_action *action, const selection *s)
         acs_entry *entry = acs_window_entry(&core->window, s->entries[i]);
         entry->batch = action->batch_id;
         action->entries[i] = s->entries[i];
-        list_edges(g, s, batch, &batch->items[i], entry->batch_edge);
+        list_edges(&core->bundler->gathering, s, batch, &batch->items[i], entry->batch_edge);
         if (entry->kind == ACS_KIND_JOIN)
             continue;
         ACS_ASSERT(entry->state == ACS_ENTRY_READY || entry->batch_edge); /* WIN-2 */
@@ -383,8 +357,6 @@ static void take_group(acs_core *core, acs_action *action, const selection *s)
         if (core->check_overlap)
             acs_core_check_issue_locked(core, batch, entry);
     }
-    if (ACS_UNLIKELY(core->has_versions)) /* its ops are no longer ready ones beside it */
-        acs_core_pick_versions_locked(core, batch, g->wide_all);
     acs_core_running_locked(core, (int)s->ops);
     core->bundled_out += s->ops;
 }
@@ -403,8 +375,6 @@ static bool form_next(acs_core *core, acs_action *action)
     }
     if (!acs_slots_place_bundle(&core->slots, &action->batch, action->batch_id, s.entries, s.count))
         return false;
-    if (ACS_UNLIKELY(core->has_versions))
-        core->slots.slot[action->batch.items[0].slot].width = g->wide[part_root(g, g->due[g->due_next])];
     g->due_next++;
     take_group(core, action, &s);
     return true;
@@ -457,8 +427,6 @@ static bool form(acs_core *core, acs_action *action, bool inserted)
         return false; /* an op that cannot be in a bundle and came first goes first: many ops may wait for it */
     gather_all(core);
     sum_parts(core);
-    if (ACS_UNLIKELY(core->has_versions))
-        measure_width(core);
     merge_parts(core);
     list_groups(w, g);
     decide_groups(core);

@@ -61,8 +61,7 @@ static acs_known *recognize(acs_repeat *repeat, const acs_record *op)
 
 void acs_repeat_unmatched(acs_repeat *repeat, const acs_record *op)
 {
-    const bool open = op->flags & ACS_RECORD_VERSIONS; /* a replay would keep one version for ever */
-    const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any && !open, learns = acs_repeat_learns(repeat);
+    const bool fit = op->kind == ACS_KIND_KERNEL && op->type && !op->any, learns = acs_repeat_learns(repeat);
     acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     acs_known *known = fit && learns ? recognize(repeat, op) : NULL;
     repeat->missed += fit;

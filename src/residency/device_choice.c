@@ -208,7 +208,7 @@ void acs_device_choice_drop(acs_context *context, acs_record *record)
     if (!(record->flags & ACS_RECORD_PLACED))
         return; /* not counted, so the lock need not be held */
     context->device_choice->placed[record->device]--;
-    record->flags &= (uint16_t)~ACS_RECORD_PLACED & ACS_RECORD_FLAGS;
+    record->flags &= (uint8_t)~ACS_RECORD_PLACED;
 }
 
 /* The table doubles whenever its count is a power of two. */

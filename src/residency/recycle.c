@@ -70,7 +70,7 @@ void acs_recycle_put_back(acs_draft *draft)
 {
     if (!draft->reuses)
         return;
-    draft->record->flags &= (uint16_t)~ACS_RECORD_REUSES & ACS_RECORD_FLAGS;
+    draft->record->flags &= (uint8_t)~ACS_RECORD_REUSES;
     atomic_store_explicit(&draft->context->reuses, draft->record->reuses, memory_order_release); /* D */
     draft->reuses = 0;
 }

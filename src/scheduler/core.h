@@ -213,7 +213,6 @@ struct acs_core {
     uint32_t bundled_out;    /* ops of bundles that have not ended */
     uint32_t batch_least;    /* least ops of a bundle; UINT32_MAX: no batcher */
     bool reads_clock;        /* polls are timed; constant */
-    bool has_versions;       /* an op with open versions has entered the window; never cleared */
     bool holding;            /* ready ops are deferred for a bundle, and no other op is ready */
     acs_since_poll since_poll[ACS_DEVICES_MOST];
     uint32_t poll_next;      /* slot at which the next partial poll begins */
@@ -230,7 +229,6 @@ struct acs_core {
     _Atomic(acs_op) settled; /* all ops up to this one have ended; B: publish -> acs_core_settled */
     _Atomic(bool) poisoned;  /* failed ops left poison; stored before `settled`: publish -> acs_core_forget_block */
     _Atomic(acs_op) awaited; /* the op that a caller awaits; 0: none. Relaxed: a hint, see awaited.c */
-    _Atomic(uint32_t) share_now; /* share of the latest ops with open versions, in percent; relaxed: a hint */
     unsigned char apart_behind[ACS_CACHE_LINE];
     acs_trace_fn trace;
     void *trace_user;

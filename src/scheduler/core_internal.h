@@ -106,10 +106,4 @@ bool acs_check_batch_orders(const acs_batch *batch, uint32_t from, uint32_t to);
 /* Report to config.on_check each op under way that conflicts with `entry` and is not ordered before it. */
 void acs_core_check_issue_locked(acs_core *core, const acs_batch *batch, const acs_entry *entry);
 
-/*
- * versions.c: pick the versions of a formed batch whose ops have some, by what runs beside them. `more`: ops side by side
- * of which the caller knows that they will run at once. Called only with core->has_versions.
- */
-void acs_core_pick_versions_locked(acs_core *core, const acs_batch *batch, uint32_t more);
-
 #endif

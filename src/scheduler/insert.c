@@ -78,7 +78,6 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
             acs_depend_deepen(&core->window, entry, op->u.replay.depth);
         if (core->slots.devices > 1)
             entry->device = (uint8_t)op->device;
-        core->has_versions |= (op->flags & ACS_RECORD_VERSIONS) != 0;
         acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
         acs_record_drop_reuses(op);
     }
@@ -289,8 +288,6 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
                 break;
         }
     }
-    if (ACS_UNLIKELY(core->has_versions) && action->batch.items_used)
-        acs_core_pick_versions_locked(core, &action->batch, 0);
     const acs_window *w = &core->window;
     core->holding = action->batch.items_used == 0 && w->ready.head && acs_core_holds(core, &w->entries[w->ready.head]);
 }

@@ -270,7 +270,6 @@ static void give_value(acs_slots *slots, uint32_t s, acs_entry *entry, uint32_t 
     ACS_ASSERT(acs_slot_device(slots, s) == entry->device); /* SLOT-5 */
     ACS_ASSERT(slot->completed <= slot->issued);            /* SLOT-1 */
     slot->outstanding++;
-    slot->width = 1;
     slot->share = entry->share; /* SLOT-6 */
     slots->shares |= entry->share != 0;
     entry->slot = (int16_t)s;

@@ -30,7 +30,6 @@ typedef struct acs_slot {
     uint64_t completed_before; /* `completed` at the last poll of all slots of the device */
     uint64_t batch;        /* id of the batch under way that owns the slot; 0: none */
     uint32_t outstanding;  /* ops placed that have not ended */
-    uint32_t width;        /* ops of the latest launch or bundle that may run side by side */
     uint8_t share;         /* part of the device that its newest op may take, in percent; 0: all of it */
     uint32_t head, tail;   /* ISSUED entries, oldest first, linked by slot_next */
     acs_ref newest;        /* the op with value `issued` */

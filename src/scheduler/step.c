@@ -24,7 +24,6 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     core->check_overlap = options->check >= ACS_CHECK_OVERLAP;
     core->batch_limit = (uint32_t)options->batch;
     core->next_in_order = 1;
-    atomic_init(&core->share_now, 100);
     acs_core_overdue_init(core);
     if (acs_lock_init(&core->lock, ACS_RANK_CORE))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");

@@ -156,6 +156,22 @@ acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, con
     return status;
 }
 
+uint32_t acs_book_side_by_side(acs_variant_book *book, const acs_segment *segments, size_t count)
+{
+    acs_core *core = &book->context->core;
+    const uint64_t queued = acs_fifo_last(core->fifo), ended = acs_core_ends(core);
+    pthread_mutex_lock(&book->mutex);
+    const uint32_t ops = acs_strands_add(&book->strands, segments, count, queued + 1, ended);
+    pthread_mutex_unlock(&book->mutex);
+    return ops;
+}
+
+void acs_book_picked(const acs_book_entry *entry, uint32_t number)
+{
+    /* a counter */
+    atomic_fetch_add_explicit(&entry->problem->picked[entry->kernel->of_number[number]], 1, memory_order_relaxed);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ trials */
 
 /* Called under the core's lock. A launch that failed or was skipped says nothing of its version. */

@@ -7,11 +7,13 @@
 
 #include "api/context.h"
 #include "variants/choice.h"
+#include "variants/strands.h"
 
 struct acs_variant_book {
     acs_context *context;
     pthread_mutex_t mutex;   /* guards the profile; nothing is called under it but malloc */
     acs_profile profile;
+    acs_strands strands;     /* of the launches so far */
     char file[ACS_CACHE_PATH_BYTES]; /* the profile's; empty: there is no place for one */
     bool asked;              /* ACS_PROFILE names the file */
     _Atomic(bool) looked;    /* the file was read, or there is none; set under the mutex */
@@ -38,6 +40,10 @@ void acs_variant_book_look(acs_variant_book *book);
 /* Find the entry of a launch. ACS_ERR_OPTION: the profile does not fit the set; ACS_ERR_MEMORY. */
 acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, const char *name, const acs_problem_key *key,
                          acs_book_entry *entry);
+/* A launch comes: how many run side by side then, this one among them. */
+uint32_t acs_book_side_by_side(acs_variant_book *book, const acs_segment *segments, size_t count);
+/* Count a launch that runs this version, by its number in the set. */
+void acs_book_picked(const acs_book_entry *entry, uint32_t number);
 /*
  * Begin to time a launch at this step of shares, if that is wanted and none is being timed. `fits`: by number, the
  * versions that can run it. *number: the version to run. NULL: none.

@@ -10,8 +10,8 @@
 typedef acs_op (*acs_variant_next)(acs_context *context, const acs_launch_params *params);
 
 /*
- * Queue a launch whose segments are plain. If its kernel has versions and one can be chosen now, `next` gets the launch of
- * that version. Else the op goes into the window with its versions open. Called with ACS_MODE_VARIANTS.
+ * Queue a launch whose segments are plain: `next` gets it, as the launch of the version that is chosen if its kernel has
+ * some. A launch that is timed to learn from is queued here. Called with ACS_MODE_VARIANTS.
  */
 acs_op acs_variant_launch(acs_context *context, const acs_launch_params *params, acs_variant_next next);
 

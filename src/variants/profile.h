@@ -14,9 +14,20 @@
 #include "base/cache_file.h"
 #include "base/hash.h"
 #include "variants/sets.h"
-#include "window/versions.h"
+
+#include <stdatomic.h>
 
 enum { ACS_PROFILE_KERNEL_BYTES = 128, ACS_MIX_MODELS_MOST = 16 };
+
+/* Shares of a device that versions are compared at: 10 %, 20 % ... 100 %. */
+enum { ACS_SHARE_STEPS = 10, ACS_SHARE_STEP_PERCENT = 100 / ACS_SHARE_STEPS };
+
+/* The step of a share in percent, rounded: an index of times. */
+static inline uint32_t acs_share_step(uint32_t percent)
+{
+    const uint32_t steps = (percent + ACS_SHARE_STEP_PERCENT / 2) / ACS_SHARE_STEP_PERCENT;
+    return steps < 1 ? 0 : steps > ACS_SHARE_STEPS ? ACS_SHARE_STEPS - 1 : steps - 1;
+}
 
 /* What a version is run beside, in measurements of interference. */
 typedef enum acs_company { ACS_COMPANY_MEMORY, ACS_COMPANY_ITSELF, ACS_COMPANIES } acs_company;

@@ -156,6 +156,8 @@ static void find_fits(tuning *t)
         const uint8_t version = t->entry->kernel->of_number[number];
         t->number[version] = (uint8_t)number;
         t->fits[version] = acs_variant_make(t->params, t->set, number, &v, &status);
+        if (!t->fits[version]) /* both ends, which a measured problem has for all versions */
+            t->entry->problem->times[version].us[0] = t->entry->problem->times[version].us[ACS_SHARE_STEPS - 1] = INFINITY;
     }
 }
 

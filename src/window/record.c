@@ -224,7 +224,7 @@ void acs_record_drop_reuses(acs_record *record)
 {
     if (ACS_LIKELY(!(record->flags & ACS_RECORD_REUSES)))
         return;
-    record->flags &= (uint16_t)~ACS_RECORD_REUSES & ACS_RECORD_FLAGS;
+    record->flags &= (uint8_t)~ACS_RECORD_REUSES;
     while (record->reuses) {
         acs_reuse *reuse = record->reuses;
         record->reuses = reuse->next;

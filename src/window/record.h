@@ -53,10 +53,8 @@ enum {
     ACS_RECORD_DECIDES = 8,  /* a decision: its argument is an acs_decision */
     ACS_RECORD_DECIDED = 16, /* the op runs only if `cell` says so */
     ACS_RECORD_GRID_DECIDED = 32, /* and takes its grid from it; `grid` is the largest */
-    ACS_RECORD_VERSIONS = 64, /* a kernel whose version is still open: u.launch.versions */
-    ACS_RECORD_TIMED = 128,   /* a kernel whose time on the device is wanted: u.launch.timing */
-    ACS_RECORD_SHARE = 256, /* a kernel that goes to a part of the device: u.launch.attributes.share, 1 to 99 percent */
-    ACS_RECORD_FLAGS = 511, /* all of them */
+    ACS_RECORD_TIMED = 64, /* a kernel whose time on the device is wanted: u.launch.timing */
+    ACS_RECORD_SHARE = 128, /* a kernel that goes to a part of the device: u.launch.attributes.share, 1 to 99 percent */
     ACS_RECORD_DECISION = ACS_RECORD_DECIDES | ACS_RECORD_DECIDED | ACS_RECORD_GRID_DECIDED
 };
 
@@ -80,9 +78,9 @@ typedef struct acs_record {
     acs_op seq;             /* program order; set by the push into the FIFO */
     const acs_site *site;   /* never NULL */
     uint8_t kind;           /* acs_op_kind */
+    uint8_t any;            /* the op may touch any memory */
     uint8_t asked;          /* acs_op_kind that the program called; `kind` differs if a copy or call became a kernel */
-    uint16_t flags : 15;    /* ACS_RECORD_* */
-    uint16_t any : 1;       /* the op may touch any memory */
+    uint8_t flags;          /* ACS_RECORD_* */
     /* of a kernel, set by the backend's check(): number of (kernel, block, shared memory); 0: plain launches only */
     uint32_t type;
     uint32_t segment_count;
@@ -107,7 +105,6 @@ typedef struct acs_record {
             uint64_t shared_bytes;
             acs_attributes attributes;
             void *resolved; /* owned by the backend, set by its check() */
-            struct acs_versions *versions; /* in the record's block, with ACS_RECORD_VERSIONS: versions.h */
             struct acs_timing *timing;     /* who wants the time, with ACS_RECORD_TIMED */
             uint64_t timer;                /* of a timed op: the backend's, from submit to elapsed() */
         } launch;

@@ -7,6 +7,7 @@
 #include "variants/anneal.h"
 #include "variants/choice.h"
 #include "variants/sharing.h"
+#include "variants/strands.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -236,9 +237,58 @@ static void a_failed_run_ends_the_search(void **state)
     assert_true(best[0].share >= 10);
 }
 
+/* ----------------------------------------------------------------------------------------------------------- strands */
+
+/* A launch that reads the bytes of `from` and writes those of `to`; 0: it reads nothing. */
+static uint32_t add(acs_strands *s, uint64_t from, uint64_t to, uint64_t number, uint64_t ended)
+{
+    const acs_segment segments[] = {ACS_OUT((void *)(uintptr_t)to, 4), ACS_IN((void *)(uintptr_t)from, 4)};
+    return acs_strands_add(s, segments, from ? 2 : 1, number, ended);
+}
+
+static void launches_behind_each_other_are_one_strand(void **state)
+{
+    (void)state;
+    acs_strands s = {0};
+    for (uint64_t i = 1; i <= 50; i++)
+        assert_int_equal(add(&s, 1000 + i, 1001 + i, i, 0), 1);
+    for (uint64_t i = 51; i <= 60; i++) /* the same bytes again */
+        assert_int_equal(add(&s, 0, 1051, i, 0), 1);
+}
+
+static void strands_count_until_they_end(void **state)
+{
+    (void)state;
+    acs_strands s = {0};
+    uint64_t number = 0;
+    for (uint64_t turn = 0; turn < 3; turn++)
+        for (uint64_t i = 1; i <= 5; i++)
+            assert_int_equal(add(&s, turn ? 100 * i : 0, 100 * i, ++number, 0), turn ? 5 : i);
+    assert_int_equal(add(&s, 0, 999, ++number, 15), 1); /* all others have ended */
+    assert_int_equal(add(&s, 100, 100, ++number, 15), 2);
+    assert_int_equal(add(&s, 0, 5000, ++number, 16), 2); /* 17 and 18 */
+    for (uint64_t i = 0; i < 40; i++)
+        (void)add(&s, 0, 100000 + i, ++number, 0);
+    assert_int_equal(add(&s, 0, 200000, ++number, 0), ACS_STRANDS_MOST);
+}
+
+static void what_has_no_bytes_makes_no_strand_of_others(void **state)
+{
+    (void)state;
+    acs_strands s = {0};
+    const acs_segment token = ACS_TOKEN(&s), empty = ACS_OUT((void *)(uintptr_t)64, 0);
+    assert_int_equal(acs_strands_add(&s, &token, 1, 1, 0), 1);
+    assert_int_equal(acs_strands_add(&s, &token, 1, 2, 0), 2);
+    assert_int_equal(acs_strands_add(&s, &empty, 1, 3, 0), 3);
+    assert_int_equal(acs_strands_add(&s, NULL, 0, 4, 0), 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_behind_each_other_are_one_strand),
+        cmocka_unit_test(strands_count_until_they_end),
+        cmocka_unit_test(what_has_no_bytes_makes_no_strand_of_others),
         cmocka_unit_test(the_least_time_at_a_share_wins),
         cmocka_unit_test(a_version_that_cannot_run_never_wins),
         cmocka_unit_test(company_counts_on_a_part_of_the_device),
