@@ -72,7 +72,6 @@ typedef struct acs_cuda acs_cuda;
     X(cuDevSmResourceSplitByCount, 12040, 12040)                                                                       \
     X(cuDevResourceGenerateDesc, 12040, 12040)                                                                         \
     X(cuGreenCtxCreate, 12040, 12040)                                                                                  \
-    X(cuGreenCtxDestroy, 12040, 12040)                                                                                 \
     X(cuGreenCtxStreamCreate, 12050, 12050)                                                                            \
     X(cuLibraryUnload, 12000, 12000)                                                                                   \
     X(cuLibraryGetKernel, 12000, 12000)                                                                                \

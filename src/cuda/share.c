@@ -5,9 +5,12 @@
  *
  * The driver splits the multiprocessors into groups of equal size, once. A share is some groups that follow each other, and
  * one green context for each *place* where it can begin. Slots that get a share take the places in turn, so its kernels do
- * not crowd together. Contexts stay until close; so do their streams, which slots take and give back.
+ * not crowd together. Streams stay until close; slots take them and give them back. Green contexts stay until the process
+ * ends, for all backends: the driver does not give back the 4 MiB that each takes (bench/experiments, shares-2026-11-27).
  */
 #include "cuda/share.h"
+
+#include <pthread.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,12 +53,24 @@ struct acs_cuda_shares {
     share_places *shares;                /* [groups of a share - 1] */
 };
 
+/* A green context of the process, and what it was made of. */
+typedef struct kept_context {
+    CUgreenCtx context;
+    CUcontext primary;
+    int device;
+    uint32_t first, parts;        /* groups */
+    struct kept_context *next;
+} kept_context;
+
+static pthread_mutex_t g_kept_mutex = PTHREAD_MUTEX_INITIALIZER; /* guards the next one; nothing is called under it */
+static kept_context *g_kept;      /* those that new places get; entries stay */
+
 /* ---------------------------------------------------------------------------------------------------------- division */
 
 static bool has_functions(const acs_cuda_driver *cu)
 {
     return cu->cuDeviceGetDevResource && cu->cuDevSmResourceSplitByCount && cu->cuDevResourceGenerateDesc &&
-           cu->cuGreenCtxCreate && cu->cuGreenCtxDestroy && cu->cuGreenCtxStreamCreate;
+           cu->cuGreenCtxCreate && cu->cuGreenCtxStreamCreate;
 }
 
 static void refuse(division *by, const char *what, CUresult result)
@@ -182,11 +197,50 @@ static CUstream take_stream(acs_cuda *self, acs_cuda_place *place)
 
 /* ------------------------------------------------------------------------------------------------------------ places */
 
+static kept_context *find_kept(const acs_cuda *self, uint32_t first, uint32_t parts)
+{
+    pthread_mutex_lock(&g_kept_mutex);
+    kept_context *kept = g_kept;
+    while (kept && (kept->device != self->device || kept->primary != self->context || kept->first != first ||
+                    kept->parts != parts))
+        kept = kept->next;
+    pthread_mutex_unlock(&g_kept_mutex);
+    return kept;
+}
+
+/* Keep a context for later places. Without memory it serves this one alone. */
+static void keep_context(const acs_cuda *self, uint32_t first, uint32_t parts, CUgreenCtx context)
+{
+    kept_context *kept = malloc(sizeof *kept);
+    if (!kept)
+        return;
+    *kept = (kept_context){context, self->context, self->device, first, parts, NULL};
+    pthread_mutex_lock(&g_kept_mutex);
+    kept->next = g_kept;
+    g_kept = kept;
+    pthread_mutex_unlock(&g_kept_mutex);
+}
+
+/* The kept context of a place turned out to be of no use, since the program has reset the device. */
+static void forget_context(CUgreenCtx context)
+{
+    pthread_mutex_lock(&g_kept_mutex);
+    for (kept_context *kept = g_kept; kept; kept = kept->next)
+        if (kept->context == context)
+            kept->device = -1;
+    pthread_mutex_unlock(&g_kept_mutex);
+}
+
 /* Make the green context of some groups, from the first one on and around the end. */
 static CUresult make_context(acs_cuda *self, uint32_t first, uint32_t parts, CUgreenCtx *context)
 {
     const acs_cuda_shares *shares = self->shares;
+    const kept_context *kept = find_kept(self, first % shares->by.count, parts);
     CUdevResourceDesc described;
+    if (kept) {
+        *context = kept->context;
+        return CUDA_SUCCESS;
+    }
     CUdevResource *wanted = calloc(parts, sizeof *wanted);
     if (!wanted)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -196,6 +250,8 @@ static CUresult make_context(acs_cuda *self, uint32_t first, uint32_t parts, CUg
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGreenCtxCreate(context, described, self->device, CU_GREEN_CTX_DEFAULT_STREAM);
     free(wanted);
+    if (result == CUDA_SUCCESS)
+        keep_context(self, first % shares->by.count, parts, *context);
     return result;
 }
 
@@ -211,10 +267,8 @@ static void destroy_places(acs_cuda *self, acs_cuda_place *places, uint32_t coun
             free(stream);
         }
         free(places[i].spare);
-        const CUresult context = places[i].context ? self->cu.cuGreenCtxDestroy(places[i].context) : CUDA_SUCCESS;
-        result = context != CUDA_SUCCESS ? context : result;
         if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-            acs_log(ACS_LOG_WARN, "cuda: close: green context: %s", acs_cuda_text((int)result));
+            acs_log(ACS_LOG_WARN, "cuda: close: stream of a green context: %s", acs_cuda_text((int)result));
     }
     free(places);
 }
@@ -236,7 +290,10 @@ static CUresult try_place(acs_cuda *self, acs_cuda_place *place)
     return result;
 }
 
-/* Make the contexts of a share, outside the lock. Another thread may make the same: then these are destroyed again. */
+/*
+ * Make the contexts of a share, or find them, outside the lock. Another thread may make the same: then these places are
+ * destroyed again. If kept contexts are of no use any more, the next call makes new ones.
+ */
 static CUresult make_places(acs_cuda *self, uint32_t parts)
 {
     acs_cuda_shares *shares = self->shares;
@@ -247,6 +304,8 @@ static CUresult make_places(acs_cuda *self, uint32_t parts)
         result = make_context(self, i * parts, parts, &places[i].context);
     if (result == CUDA_SUCCESS)
         result = try_place(self, &places[0]);
+    for (uint32_t i = 0; places && i < count && result != CUDA_SUCCESS; i++)
+        forget_context(places[i].context);
     share_places *of = &shares->shares[parts - 1];
     acs_lock_acquire(&shares->lock);
     const bool wanted = result == CUDA_SUCCESS && !of->places;

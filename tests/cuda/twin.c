@@ -120,7 +120,10 @@ void twin_forget_breaches(void)
     pthread_mutex_unlock(&g_twin.lock);
 }
 
-/* A lost device whose context cannot be made current keeps what it has: nobody can give it back. */
+/*
+ * A lost device whose context cannot be made current keeps what it has: nobody can give it back. Green contexts stay until
+ * the process ends (share.c).
+ */
 void twin_audit(void)
 {
     pthread_mutex_lock(&g_twin.lock);
@@ -129,8 +132,7 @@ void twin_audit(void)
     for (uint32_t i = 0; !gone && i < g_twin.object_count; i++) {
         const twin_object *o = g_twin.objects[i];
         bool counts = o->kind == TWIN_EVENT || o->kind == TWIN_GRAPH || o->kind == TWIN_EXEC || o->kind == TWIN_LIBRARY ||
-                      o->kind == TWIN_PIECE || o->kind == TWIN_GREEN ||
-                      (o->kind == TWIN_STREAM && !((const twin_stream *)o)->builtin);
+                      o->kind == TWIN_PIECE || (o->kind == TWIN_STREAM && !((const twin_stream *)o)->builtin);
         if (counts && o->alive && !o->forgiven)
             twin_breach_locked("%s %u was not destroyed", twin_kind_name(o->kind), o->number);
     }
