@@ -21,6 +21,7 @@ static const char *const usage =
     "  once        an inference of each network, versions left to the runtime: the program for acs-tune to tune\n"
     "options\n"
     "  --only N[,N]     operators, models: these rows of the table, from 1; changing: these ways, by name        (all)\n"
+    "  --ways NAME[,NAME]   models: these ways beside streams and baseline-1; fit-10 to fit-90, too          (all but fit-N)\n"
     "  --pair A:N,B:M,P,Q   operators: operator N of network A (A@512: with this batch) by P instances, and M of B\n"
     "  --network NAME   table: resnet-18, vgg-19, bert-small, dlrm or all                                (resnet-18)\n"
     "  --times          check: the time of each version, too\n"
@@ -42,6 +43,8 @@ static bool take(settings &s, bench::arguments &a)
 {
     if (a.is("--only")) {
         s.only = a.list();
+    } else if (a.is("--ways")) {
+        s.ways = a.list();
     } else if (a.is("--pair")) {
         s.pair = a.text();
     } else if (a.is("--network")) {

@@ -34,7 +34,7 @@ const row rows[] = {
 const double RUN_S = 0.12, TRIED_S = 0.025;
 
 struct way {
-    const char *name;
+    std::string name;
     issuer *by;
     std::vector<choice> choices;
     std::string left_out;
@@ -98,17 +98,32 @@ public:
 
         for (const network *n : mix_.networks)
             names.push_back(n->label() + ".of-" + text);
-        const std::vector<choice> alone = same({false, {100, 100}}), shares = best_shares(models(), run, quick);
-        const std::vector<choice> conco = plan_mix(session_, names, run,
-                                                    static_cast<uint32_t>((quick ? 12 : 24) * models()), why);
-        return {{"streams", streams_.get(), alone, "", {}, {}},
-                {"baseline-1", planned_.get(), alone, "", {}, {}},
-                {"baseline-2", planned_.get(), shares, "", {}, {}},
-                {"conco", planned_.get(), conco, why, {}, {}},
-                {"online", online_.get(), same(ONLINE), "", {}, {}}};
+        const std::vector<choice> alone = same({false, {100, 100}});
+        std::vector<way> all = {{"streams", streams_.get(), alone, "", {}, {}},
+                                {"baseline-1", planned_.get(), alone, "", {}, {}}};
+
+        if (wanted("baseline-2"))
+            all.push_back({"baseline-2", planned_.get(), best_shares(models(), run, quick), "", {}, {}});
+        if (wanted("conco")) {
+            const std::vector<choice> conco = plan_mix(session_, names, run,
+                                                        static_cast<uint32_t>((quick ? 12 : 24) * models()), why);
+            all.push_back({"conco", planned_.get(), conco, why, {}, {}});
+        }
+        if (wanted("online"))
+            all.push_back({"online", online_.get(), same(ONLINE), "", {}, {}});
+        for (uint32_t fit = 10; fit < 100 && !session_.options().ways.empty(); fit += 10)
+            if (wanted("fit-" + std::to_string(fit)))
+                all.push_back({"fit-" + std::to_string(fit), planned_.get(), same({false, {fit, 100}}), "", {}, {}});
+        return all;
     }
 
 private:
+    bool wanted(const std::string &name) const
+    {
+        const std::vector<std::string> &ways = session_.options().ways;
+        return ways.empty() || std::find(ways.begin(), ways.end(), name) != ways.end();
+    }
+
     session &session_;
     mix mix_;
     std::unique_ptr<issuer> streams_, planned_, online_;
@@ -132,7 +147,7 @@ double speed(const way &w)
 double over(const std::vector<way> &ways, const way &w, const char *name)
 {
     for (const way &other : ways)
-        if (std::string(name) == other.name && speed(other) > 0)
+        if (other.name == name && speed(other) > 0)
             return speed(w) / speed(other);
     return 0;
 }
@@ -158,9 +173,9 @@ void report(size_t number, const row &r, const std::vector<way> &ways, summary &
         const double median = percentile(w.latency_us, 0.5), late = percentile(w.latency_us, 0.99);
         all.names[k] = w.name;
         if (w.per_second.empty()) {
-            printf("  %-11s left out: %s\n", w.name, w.left_out.c_str());
+            printf("  %-11s left out: %s\n", w.name.c_str(), w.left_out.c_str());
         } else {
-            printf("  %-11s %12.1f %10.0f %10.0f %8.3f %8.3f   %s\n", w.name, speed(w), median, late, one, two,
+            printf("  %-11s %12.1f %10.0f %10.0f %8.3f %8.3f   %s\n", w.name.c_str(), speed(w), median, late, one, two,
                    text_of(w.choices).c_str());
             all.over_1[k].push_back(one);
             all.over_2[k].push_back(two);

@@ -25,6 +25,7 @@ struct settings : bench::measuring {
     bool library_fit = false; /* versions for a share are picked by attributes.fit, not by the session's own times */
     bool times = false;       /* check: times of versions, too */
     std::vector<std::string> only;
+    std::vector<std::string> ways; /* models: these ways, and fit-10 to fit-90, without searches that they do not need */
     std::string network = "resnet-18", pair;
 };
 
