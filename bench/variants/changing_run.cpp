@@ -17,7 +17,7 @@ using clock_type = std::chrono::steady_clock;
 const uint32_t FITS[] = {10, 30, 50, 70, 90, 100};
 const unsigned MOST = 32;
 
-/* So many instances work at once; instance k is a resnet-18 or a bert-small, as k + turn is even or odd. */
+/* So many instances work at once; instance k is a resnet-18 or a vgg-19, as k + turn is even or odd. */
 struct phase {
     unsigned instances, turn;
 };
@@ -46,7 +46,7 @@ public:
     explicit stage(session &s) : session_(s)
     {
         networks_[0] = &s.find("resnet-18", 1, MOST);
-        networks_[1] = &s.find("bert-small", 1, MOST);
+        networks_[1] = &s.find("vgg-19", 1, MOST);
         streams_ = issue_by_streams(2 * MOST);
         planned_ = issue_by_acs(s.planned(), 2 * MOST);
         online_ = issue_by_acs(s.online(), 2 * MOST);
@@ -139,7 +139,7 @@ int run_changing(const settings &options, const std::string &command)
     session s(options);
     bench::result_file file(options.json, "acs-conco", command, true);
     stage st(s);
-    const unsigned inferences = options.quick ? MOST : 2 * MOST;
+    const unsigned inferences = MOST;
     const int reps = options.quick ? 2 : options.repetitions;
     const std::vector<scenario> all = scenarios(options.seed);
     progress told(static_cast<double>(all.size()) * 8 * (reps + 1));

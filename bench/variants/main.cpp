@@ -16,7 +16,7 @@ static const char *const usage =
     "  operators   pairs of operators, each run 500 times by several instances at once (Table 2, A100)\n"
     "  table       latency of an inference: versions for C % of the GPU, run on R % (Tables 3, 4)\n"
     "  models      mixes of networks from one queue, p requests in flight (Table 5, Figure 10)\n"
-    "  changing    1 to 32 instances of resnet-18 and bert-small, in phases\n"
+    "  changing    1 to 32 instances of resnet-18 and vgg-19, in phases\n"
     "  check       every version of every operator against a reference; sets of versions against each other\n"
     "  once        an inference of each network, versions left to the runtime: the program for acs-tune to tune\n"
     "options\n"
@@ -24,6 +24,7 @@ static const char *const usage =
     "  --ways NAME[,NAME]   models: these ways beside streams and baseline-1; fit-10 to fit-90, too          (all but fit-N)\n"
     "  --pair A:N,B:M,P,Q   operators: operator N of network A (A@512: with this batch) by P instances, and M of B\n"
     "  --network NAME   table: resnet-18, vgg-19, bert-small, dlrm or all                                (resnet-18)\n"
+    "  --repeats        ACS looks for parts that recur (ACS_REPEATS=auto), which is slower here                    (no)\n"
     "  --times          check: the time of each version, too\n"
     "  --fit measured|library   who knows the versions for a share: this program, which times all of them first, or the\n"
     "                   library by its profile (attributes.fit)                                            (measured)\n"
@@ -49,6 +50,8 @@ static bool take(settings &s, bench::arguments &a)
         s.pair = a.text();
     } else if (a.is("--network")) {
         s.network = a.text();
+    } else if (a.is("--repeats")) {
+        s.repeats = true;
     } else if (a.is("--times")) {
         s.times = true;
     } else if (a.is("--quick")) {

@@ -9,6 +9,8 @@ using clock_type = std::chrono::steady_clock;
 
 /* After so long without an end the oldest request is waited for: a runtime may hold launches back until somebody waits. */
 static const double PATIENCE_S = 0.001;
+/* Time between two looks: a look takes locks of the runtime or the driver, which are needed to launch. */
+static const double REST_S = 20e-6;
 
 namespace {
 
@@ -42,9 +44,13 @@ public:
     void collect()
     {
         const auto begin = clock_type::now();
-        while (!look())
+        while (!look()) {
             if (seconds_since(begin) > PATIENCE_S)
                 by_.wait(flying_[0].slot);
+            const auto looked = clock_type::now();
+            while (seconds_since(looked) < REST_S)
+                continue;
+        }
     }
 
     size_t flying() const { return flying_.size(); }

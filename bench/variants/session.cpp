@@ -64,13 +64,24 @@ session::~session()
     (void)acs_close(online_);
 }
 
+/*
+ * Parts that recur are not looked for: with tens of instances that come in any order, replays of one shape wait for each
+ * other, in all ways alike (bench/experiments, variants-2026-11-27).
+ */
+acs_options session::options_of_contexts() const
+{
+    acs_options o = bench::acs_options_for(settings_.where());
+    o.repeats = settings_.repeats ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED;
+    return o;
+}
+
 acs_context *session::planned()
 {
     if (!planned_) {
         const char *const had = getenv("ACS_TUNE");
         const std::string before = had ? had : "";
         (void)setenv("ACS_TUNE", "mix", 1);
-        acs_options o = bench::acs_options_for(settings_.where());
+        acs_options o = options_of_contexts();
         (void)(had ? setenv("ACS_TUNE", before.c_str(), 1) : unsetenv("ACS_TUNE"));
         planned_ = bench::acs_open_for(settings_.where(), o);
     }
@@ -80,7 +91,7 @@ acs_context *session::planned()
 acs_context *session::online()
 {
     if (!online_) {
-        acs_options o = bench::acs_options_for(settings_.where());
+        acs_options o = options_of_contexts();
         online_ = bench::acs_open_for(settings_.where(), o);
     }
     return online_;

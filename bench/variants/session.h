@@ -23,6 +23,7 @@ struct settings : bench::measuring {
     uint64_t seed = 1;
     bool quick = false;
     bool library_fit = false; /* versions for a share are picked by attributes.fit, not by the session's own times */
+    bool repeats = false;      /* contexts look for parts that recur (ACS_REPEATS=auto) */
     bool times = false;       /* check: times of versions, too */
     std::vector<std::string> only;
     std::vector<std::string> ways; /* models: these ways, and fit-10 to fit-90, without searches that they do not need */
@@ -78,6 +79,7 @@ public:
     void measure(const operation &o);
 
 private:
+    acs_options options_of_contexts() const;
     struct known {
         family_id family;
         problem p;
