@@ -24,6 +24,7 @@ static const char *const usage =
     "  --ways NAME[,NAME]   models: these ways beside streams and baseline-1; fit-10 to fit-90, too          (all but fit-N)\n"
     "  --pair A:N,B:M,P,Q   operators: operator N of network A (A@512: with this batch) by P instances, and M of B\n"
     "  --network NAME   table: resnet-18, vgg-19, bert-small, dlrm or all                                (resnet-18)\n"
+    "  --window N       ops in the window of ACS (ACS_WINDOW): as many as the requests in flight have           (2048)\n"
     "  --repeats        ACS looks for parts that recur (ACS_REPEATS=auto), which is slower here                    (no)\n"
     "  --times          check: the time of each version, too\n"
     "  --fit measured|library   who knows the versions for a share: this program, which times all of them first, or the\n"
@@ -50,6 +51,8 @@ static bool take(settings &s, bench::arguments &a)
         s.pair = a.text();
     } else if (a.is("--network")) {
         s.network = a.text();
+    } else if (a.is("--window")) {
+        s.window = a.number(1, 4096);
     } else if (a.is("--repeats")) {
         s.repeats = true;
     } else if (a.is("--times")) {

@@ -72,6 +72,8 @@ acs_options session::options_of_contexts() const
 {
     acs_options o = bench::acs_options_for(settings_.where());
     o.repeats = settings_.repeats ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED;
+    o.window = static_cast<int64_t>(settings_.window); /* as many ops as the requests in flight have */
+    o.fifo = std::max(o.fifo, o.window);
     return o;
 }
 

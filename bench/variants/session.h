@@ -23,6 +23,7 @@ struct settings : bench::measuring {
     uint64_t seed = 1;
     bool quick = false;
     bool library_fit = false; /* versions for a share are picked by attributes.fit, not by the session's own times */
+    uint64_t window = 2048;    /* of contexts */
     bool repeats = false;      /* contexts look for parts that recur (ACS_REPEATS=auto) */
     bool times = false;       /* check: times of versions, too */
     std::vector<std::string> only;

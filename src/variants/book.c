@@ -159,9 +159,11 @@ acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, con
 uint32_t acs_book_side_by_side(acs_variant_book *book, const acs_segment *segments, size_t count)
 {
     acs_core *core = &book->context->core;
-    const uint64_t queued = acs_fifo_last(core->fifo), ended = acs_core_ends(core);
+    const uint64_t number = acs_fifo_last(core->fifo) + 1, settled = acs_core_settled(core);
+    /* What is further back will have left the window before the launch enters it. */
+    const uint64_t window = (uint64_t)book->context->options.window, before = number > window ? number - window : 0;
     pthread_mutex_lock(&book->mutex);
-    const uint32_t ops = acs_strands_add(&book->strands, segments, count, queued + 1, ended);
+    const uint32_t ops = acs_strands_add(&book->strands, segments, count, number, settled > before ? settled : before);
     pthread_mutex_unlock(&book->mutex);
     return ops;
 }

@@ -27,9 +27,8 @@ typedef struct acs_strands {
 } acs_strands;
 
 /*
- * A launch with these segments comes and will be the op with this number; so many ops have ended: how many launches run
- * side by side then, this one among them; ACS_STRANDS_MOST at most. (Ops that end out of order make it look at a few too
- * many or too few.)
+ * A launch with these segments comes and will be the op with this number; ops up to `ended` have ended, or will have before
+ * it can run: how many launches run side by side with it, itself among them; ACS_STRANDS_MOST at most.
  */
 uint32_t acs_strands_add(acs_strands *strands, const acs_segment *segments, size_t count, uint64_t number, uint64_t ended);
 

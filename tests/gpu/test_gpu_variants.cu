@@ -205,7 +205,7 @@ static void captured_launches_have_one_version()
     CHECK(acs_after_stream(context, stream, ACS_USES_ANY) != 0);
     for (int k = 0; k < 10; k++)
         r.step(context, acs_no_attributes(), (uint32_t)k, 1 + k % 3, 0);
-    CHECK(acs_stream_after(context, stream, ACS_USES_ANY) != 0);
+    CHECK_STATUS(acs_stream_after(context, stream, ACS_USES_ANY), ACS_OK);
     CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
     CHECK_CUDA(cudaGraphInstantiate(&exec, graph, 0));
     CHECK_CUDA(cudaGraphLaunch(exec, stream));
