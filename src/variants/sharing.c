@@ -4,6 +4,8 @@
  */
 #include "variants/sharing.h"
 
+#include "base/tuning.h"
+
 #include <math.h>
 
 static bool is_known(const acs_version_times *t, uint32_t step)
@@ -49,8 +51,8 @@ static bool measure_missing(const acs_sharing *s, const bool *wanted, uint32_t s
     return true;
 }
 
-/* Mark the best quarter of the versions at a step, one at least. */
-static void mark_best(const acs_sharing *s, uint32_t step, bool *marked)
+/* Mark the best part of the versions at a step, one of so many and one at least. */
+static void mark_best(const acs_sharing *s, uint32_t step, uint32_t part, bool *marked)
 {
     uint32_t known = 0;
     for (uint32_t i = 0; i < s->count; i++)
@@ -59,7 +61,7 @@ static void mark_best(const acs_sharing *s, uint32_t step, bool *marked)
         uint32_t better = 0;
         for (uint32_t k = 0; k < s->count; k++)
             better += s->fits[k] && is_known(&s->times[k], step) && s->times[k].us[step] < s->times[i].us[step];
-        marked[i] |= s->fits[i] && is_known(&s->times[i], step) && better < (known + 3) / 4;
+        marked[i] |= s->fits[i] && is_known(&s->times[i], step) && better < (known + part - 1) / part;
     }
 }
 
@@ -68,11 +70,13 @@ static bool refine(const acs_sharing *s, uint32_t low, uint32_t high)
     if (high - low < 2)
         return true;
     const uint32_t middle = (low + high) / 2;
-    if (!s->percent || acs_sharing_correlation(s, low, high) * 100 < s->percent)
-        return measure_missing(s, s->fits, middle) && refine(s, low, middle) && refine(s, middle, high);
+    const bool alike = s->percent && acs_sharing_correlation(s, low, high) * 100 >= s->percent;
+    const uint32_t part = alike ? TUNE_SHARING_ALIKE : TUNE_SHARING_UNLIKE;
     bool best[ACS_VERSIONS_MOST] = {false};
-    mark_best(s, low, best);
-    mark_best(s, high, best);
+    mark_best(s, low, part, best);
+    mark_best(s, high, part, best);
+    if (!alike)
+        return measure_missing(s, s->percent ? best : s->fits, middle) && refine(s, low, middle) && refine(s, middle, high);
     for (uint32_t step = low + 1; step < high; step++)
         if (!measure_missing(s, best, step))
             return false;

@@ -19,7 +19,8 @@ typedef struct acs_sharing {
 
 /*
  * Measure all that is missing: every version on the whole device and on its smallest share. Between two shares whose times
- * correlate, the best quarter of either; else all versions in the middle, and so on in both halves. False: stopped.
+ * correlate, the best quarter of either; else the best third of either in the middle, and so on in both halves. False:
+ * stopped.
  */
 bool acs_sharing_run(const acs_sharing *sharing);
 /* Correlation (PPMCC) of the versions' times at two steps, those of versions that lack one left out; 1 if fewer than 3. */
