@@ -70,8 +70,8 @@ template <class T> struct as_is {
 } // namespace detail
 
 /**
- * Declare versions of a __global__ function, as acs_variants does. They replace earlier ones; copies of the shapes stay until
- * the process ends. Any thread.
+ * Declare versions of a __global__ function, as acs_variants does. They replace earlier ones; copies of the shapes stay
+ * until the process ends. Any thread.
  * @return as acs_variants.
  */
 template <class... P>

@@ -21,7 +21,7 @@ static const char *const usage =
     "  once        an inference of each network, versions left to the runtime: the program for acs-tune to tune\n"
     "options\n"
     "  --only N[,N]     operators, models: these rows of the table, from 1; changing: these ways, by name        (all)\n"
-    "  --ways NAME[,NAME]   models: these ways beside streams and baseline-1; fit-10 to fit-90, too          (all but fit-N)\n"
+    "  --ways NAME[,NAME]   models: these ways beside streams and baseline-1; fit-10 .. fit-90, too   (all but fit-N)\n"
     "  --pair A:N,B:M,P,Q   operators: operator N of network A (A@512: with this batch) by P instances, and M of B\n"
     "  --network NAME   table: resnet-18, vgg-19, bert-small, dlrm or all                                (resnet-18)\n"
     "  --window N       ops in the window of ACS (ACS_WINDOW): as many as the requests in flight have           (2048)\n"

@@ -17,7 +17,7 @@ ACS_ERR_DEVICE = 11
 ACS_ERR_CHECK = 12
 ACS_ERR_INTERNAL = 13
 
-OPTIONS_BYTES = 1264
+OPTIONS_BYTES = 1536
 OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
     "backend": ("choice", 8, 4, "auto|cuda|host|sim"),
     "window": ("number", 16, 8, None),
@@ -60,6 +60,11 @@ OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
     "dot": ("text", 996, 128, None),
     "devices_per_gpu": ("number", 1128, 8, None),
     "costs": ("text", 1136, 128, None),
+    "variants": ("choice", 1264, 4, "auto|fixed|base"),
+    "profile": ("text", 1268, 128, None),
+    "tune": ("choice", 1396, 4, "off|list|measure|mix"),
+    "tune_sharing": ("number", 1400, 8, None),
+    "tune_beside": ("text", 1408, 128, None),
 }
 
 SIZES: dict[str, int] = {

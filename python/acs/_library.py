@@ -157,9 +157,6 @@ _FUNCTIONS: dict[str, tuple[object, list[object]]] = {
     "acs_op_error": (c_int, [c_void_p, c_uint64, POINTER(ErrorText)]),
     "acs_context_error": (c_int, [c_void_p, POINTER(ErrorText)]),
     "acs_status_text": (c_char_p, [c_int]),
-}
-
-_LATER: dict[str, tuple[object, list[object]]] = {  # that a library may lack
     "acs_variants": (c_int, [c_void_p, c_void_p, c_size_t]),
     "acs_variant_number": (c_int, [c_void_p, c_char_p, c_void_p]),
     "acs_share_find": (c_int, [c_void_p, c_uint32, c_uint32, c_void_p]),
@@ -167,24 +164,8 @@ _LATER: dict[str, tuple[object, list[object]]] = {  # that a library may lack
 }
 
 
-def has(name: str) -> bool:
-    """Whether the library has this function."""
-    return not getattr(getattr(held, name), "is_missing", False)
-
-
-def _missing(name: str) -> object:
-    def refuse(*_: object) -> object:
-        raise _errors.unsupported(f"this libacs.so has no {name}")
-
-    refuse.is_missing = True  # type: ignore[attr-defined]
-    return refuse
-
-
 def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    for name, (result, arguments) in (_FUNCTIONS | _LATER).items():
-        if name in _LATER and not hasattr(library, name):
-            setattr(library, name, _missing(name))
-            continue
+    for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library

@@ -313,7 +313,6 @@ class Compilers(unittest.TestCase):
         self.assertEqual((found.base, found.versions), ({"TILE": 8}, {}))
         self.assertEqual(set(share_of), {100, 50, 20, 10})
 
-    @unittest.skipUnless(_library.has("acs_variants"), "this libacs.so has no acs_variants")
     def test_what_was_found_is_declared(self):
         tuned = self.family().declare({"TILE": 16}, {"TILE8": {"TILE": 8}})
         self.assertEqual(tuned.kernel.versions, ("base", "TILE8"))

@@ -31,8 +31,10 @@ struct acs_draft;
 #define ACS_MODES_LAUNCH (~(ACS_MODE_LEDGER | ACS_MODE_DECISIONS | ACS_MODE_VARIANTS))
 
 typedef struct acs_op_hooks {
-    /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK, _REPEATS or _VARIANTS. */
+    /* Take over acs_launch as a whole. Called with ACS_MODE_CHECK or ACS_MODE_REPEATS. */
     acs_op (*launch)(acs_context *context, const acs_launch_params *params);
+    /* The same with ACS_MODE_VARIANTS: chooses a version of the kernel, if it has some, and goes on as `launch`. */
+    acs_op (*launch_version)(acs_context *context, const acs_launch_params *params);
     /*
      * Take a launch that recurs into a replay. 0: it goes the usual way. Called where ACS_MODE_REPEATS is the only one of
      * ACS_MODES_LAUNCH.

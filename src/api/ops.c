@@ -55,8 +55,10 @@ static acs_op launch_expanded(acs_context *context, const acs_launch_params *p)
     const bool decided = p->grid_from.word || (modes & ACS_MODE_DECISIONS && acs_decisions_in_branch(context));
     if (ACS_UNLIKELY(decided && !(modes & ACS_MODE_CHECK)))
         return acs_decisions_launch(context, p);
-    const bool beside = modes & (ACS_MODE_CHECK | ACS_MODE_REPEATS | ACS_MODE_VARIANTS);
-    return ACS_UNLIKELY(beside) ? context->hooks->launch(context, p) : acs_launch_unchecked(context, p);
+    if (ACS_UNLIKELY(modes & ACS_MODE_VARIANTS))
+        return context->hooks->launch_version(context, p);
+    return ACS_UNLIKELY(modes & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) ? context->hooks->launch(context, p)
+                                                                     : acs_launch_unchecked(context, p);
 }
 
 acs_op acs_launch(acs_context *context, const acs_launch_params *p)

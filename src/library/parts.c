@@ -65,8 +65,7 @@ static bool idle(acs_context *context)
     return acs_repeats_idle(context);
 }
 
-/* Queue the launch of one version. */
-static acs_op launch_version(acs_context *context, const acs_launch_params *params)
+static acs_op launch_beside(acs_context *context, const acs_launch_params *params)
 {
     const uint64_t modes = acs_context_modes(context);
     if (modes & ACS_MODE_CHECK)
@@ -75,11 +74,9 @@ static acs_op launch_version(acs_context *context, const acs_launch_params *para
     return op ? op : acs_launch_unchecked(context, params);
 }
 
-static acs_op launch_beside(acs_context *context, const acs_launch_params *params)
+static acs_op launch_version(acs_context *context, const acs_launch_params *params)
 {
-    if (acs_context_modes(context) & ACS_MODE_VARIANTS)
-        return acs_variant_launch(context, params, launch_version);
-    return launch_version(context, params);
+    return acs_variant_launch(context, params, launch_beside);
 }
 
 static void opened(acs_context *context)
@@ -214,6 +211,7 @@ static void count(acs_context *context, acs_statistics *s)
 
 static const acs_op_hooks g_hooks = {
     .launch = launch_beside,
+    .launch_version = launch_version,
     .recur = acs_repeats_launch,
     .begin = begin_op,
     .bind = bind,

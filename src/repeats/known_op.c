@@ -123,8 +123,8 @@ static bool same_segments(const acs_known *known, const acs_segment *segments, s
 
 bool acs_known_op_equals(const acs_known *known, const acs_record *op)
 {
-    if (op->any || op->flags & ACS_RECORD_TIMED || known->op->type != op->type || known->site != op->site ||
-        known->op->asked != op->asked || known->arg_count != op->arg_count || known->op->arg_bytes_used != op->arg_bytes_used)
+    if (op->any || known->op->type != op->type || known->site != op->site || known->op->asked != op->asked ||
+        known->arg_count != op->arg_count || known->op->arg_bytes_used != op->arg_bytes_used)
         return false;
     return same_kernel(known, &op->u.launch.kernel) && known->grid_y == op->grid.y && known->grid_z == op->grid.z &&
            same_segments(known, op->segments, op->segment_count) &&

@@ -105,7 +105,7 @@ static void sort_best(search *s)
 }
 
 /* Run the best few again: the least of its runs counts for each. */
-static uint32_t decide(search *s)
+static uint32_t run_finalists(search *s)
 {
     uint32_t best = 0;
     sort_best(s);
@@ -144,7 +144,7 @@ double acs_anneal_run(const acs_anneal *anneal, acs_mix_setting *best, bool *sto
     *stopped = s.stopped;
     if (!s.used)
         return 0;
-    const uint32_t found = decide(&s);
+    const uint32_t found = run_finalists(&s);
     *stopped |= s.stopped;
     settings_of(&s, &s.list[found].at, best);
     return s.list[found].throughput;

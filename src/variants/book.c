@@ -75,7 +75,7 @@ void acs_variant_book_close(acs_context *context)
 }
 
 /* A wrong file is not the program's error: the book learns, then. */
-static void look_locked(acs_variant_book *book)
+static void look_for_file_locked(acs_variant_book *book)
 {
     const acs_error before = *acs_error_thread();
     FILE *file = acs_profile_path(&book->profile, book->file) == ACS_OK ? fopen(book->file, "re") : NULL;
@@ -96,7 +96,7 @@ void acs_variant_book_look(acs_variant_book *book)
         return;
     pthread_mutex_lock(&book->mutex);
     if (!atomic_load_explicit(&book->looked, memory_order_relaxed)) /* relaxed: under the mutex */
-        look_locked(book);
+        look_for_file_locked(book);
     atomic_store_explicit(&book->looked, true, memory_order_release); /* A */
     pthread_mutex_unlock(&book->mutex);
 }
@@ -126,7 +126,7 @@ static acs_problem *find_problem(acs_profile_kernel *kernel, const acs_problem_k
     return problem;
 }
 
-static acs_status find_locked(acs_variant_book *book, const acs_variant_set *set, const char *name,
+static acs_status find_entry_locked(acs_variant_book *book, const acs_variant_set *set, const char *name,
                               const acs_problem_key *key, acs_book_entry *entry)
 {
     acs_profile_kernel *kernel = acs_profile_kernel_get(&book->profile, name);
@@ -151,7 +151,7 @@ acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, con
 {
     acs_variant_book_look(book);
     pthread_mutex_lock(&book->mutex);
-    const acs_status status = find_locked(book, set, name, key, entry);
+    const acs_status status = find_entry_locked(book, set, name, key, entry);
     pthread_mutex_unlock(&book->mutex);
     return status;
 }

@@ -26,7 +26,7 @@ static acs_status wait_all(acs_context *context)
     return acs_context_is_lost(context) ? ACS_FAIL(ACS_ERR_DEVICE, 0, "the device is lost; see acs_context_error") : ACS_OK;
 }
 
-static acs_status wait_for(acs_context *context, acs_op op)
+static acs_status wait_for_op(acs_context *context, acs_op op)
 {
     if (!op)
         return acs_error_thread()->status;
@@ -38,7 +38,7 @@ static acs_status wait_for(acs_context *context, acs_op op)
 
 /* -------------------------------------------------------------------------------------------------------------- kept */
 
-static int by_address(const void *a, const void *b)
+static int spans_by_address(const void *a, const void *b)
 {
     const acs_kept_span *x = a, *y = b;
     return x->first < y->first ? -1 : x->first > y->first;
@@ -48,7 +48,7 @@ static int by_address(const void *a, const void *b)
 static void join_spans(acs_kept *kept)
 {
     size_t used = 0;
-    qsort(kept->list, kept->count, sizeof *kept->list, by_address);
+    qsort(kept->list, kept->count, sizeof *kept->list, spans_by_address);
     for (size_t i = 0; i < kept->count; i++) {
         acs_kept_span *last = used ? &kept->list[used - 1] : NULL;
         if (last && kept->list[i].first <= last->end)
@@ -90,7 +90,7 @@ static acs_status copy_spans(acs_kept *kept)
         if (!last)
             return acs_error_thread()->status;
     }
-    return last ? wait_for(context, last) : ACS_OK;
+    return last ? wait_for_op(context, last) : ACS_OK;
 }
 
 acs_status acs_kept_take(acs_kept *kept, acs_context *context, const acs_launch_params *params)
@@ -117,7 +117,7 @@ acs_status acs_kept_give_back(const acs_kept *kept)
         if (!last)
             return acs_error_thread()->status;
     }
-    return last ? wait_for(kept->context, last) : ACS_OK;
+    return last ? wait_for_op(kept->context, last) : ACS_OK;
 }
 
 void acs_kept_free(acs_kept *kept)
@@ -201,7 +201,7 @@ static acs_status series_result(series *s, uint32_t skipped, acs_measured *resul
     const uint32_t count = s->count - skipped;
     for (uint32_t i = 0; i < count; i++) {
         if (runs[i].status != ACS_OK)
-            return wait_for(s->context, s->last);
+            return wait_for_op(s->context, s->last);
         if (!runs[i].ns)
             return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "the device did not tell how long a launch took");
     }
@@ -217,7 +217,7 @@ static acs_status first_time(series *s, uint64_t *ns)
 {
     for (int i = 0; i < 2; i++)
         ACS_TRY(series_run(s));
-    ACS_TRY(wait_for(s->context, s->last));
+    ACS_TRY(wait_for_op(s->context, s->last));
     *ns = s->runs[s->count - 1].ns ? s->runs[s->count - 1].ns : 1;
     return ACS_OK;
 }
@@ -252,8 +252,8 @@ static acs_status run_in_company(series *main, uint32_t runs, uint64_t ns, serie
         while (main->count - 2 < runs * (i + 1) / all)
             ACS_TRY(series_run(main));
     }
-    ACS_TRY(wait_for(main->context, beside->last));
-    return wait_for(main->context, main->last);
+    ACS_TRY(wait_for_op(main->context, beside->last));
+    return wait_for_op(main->context, main->last);
 }
 
 static acs_status time_beside(series *beside, const acs_measured_beside *what, uint64_t *ns)
@@ -262,7 +262,7 @@ static acs_status time_beside(series *beside, const acs_measured_beside *what, u
         return first_time(beside, ns);
     const uint64_t begin = acs_clock_ns();
     ACS_TRY(run_beside(beside, what));
-    ACS_TRY(wait_for(beside->context, beside->last));
+    ACS_TRY(wait_for_op(beside->context, beside->last));
     *ns = acs_clock_ns() - begin + 1;
     return ACS_OK;
 }
@@ -288,7 +288,7 @@ static acs_status measure_alone(series *main, uint32_t runs, acs_measured *resul
 {
     for (uint32_t i = 0; i < runs; i++)
         ACS_TRY(series_run(main));
-    ACS_TRY(wait_for(main->context, main->last));
+    ACS_TRY(wait_for_op(main->context, main->last));
     return series_result(main, 2, result);
 }
 
@@ -376,7 +376,7 @@ static acs_status measure_kept(acs_context *context, const acs_version_launch *v
     return status == ACS_OK ? back : status;
 }
 
-static acs_status measure(acs_context *context, const acs_launch_params *launch, const acs_measure_params *how,
+static acs_status measure_prepared(acs_context *context, const acs_launch_params *launch, const acs_measure_params *how,
                           acs_measured *result)
 {
     ACS_EXPANSION(expansion);
@@ -407,5 +407,5 @@ acs_status acs_measure(acs_context *context, const acs_launch_params *launch, co
     if (how->size != sizeof *how || !result || result->size != sizeof *result || how->share > 100 || how->beside_share > 100)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_measure: the size of a struct is wrong, the result is NULL, or a share is "
                         "above 100");
-    return measure(context, launch, how, result);
+    return measure_prepared(context, launch, how, result);
 }

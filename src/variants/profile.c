@@ -62,7 +62,7 @@ acs_profile_kernel *acs_profile_kernel_get(acs_profile *profile, const char *nam
 }
 
 /* Give each problem room for one more version. False: no memory; problems that have the room keep it. */
-static bool widen(acs_profile_kernel *kernel)
+static bool widen_problems(acs_profile_kernel *kernel)
 {
     for (acs_problem *p = kernel->problems; p; p = p->hh.next) {
         acs_version_times *times = realloc(p->times, (kernel->count + 1) * sizeof *times);
@@ -79,7 +79,7 @@ uint32_t acs_profile_version_get(acs_profile_kernel *kernel, const char *name)
     for (uint32_t i = 0; i < kernel->count; i++)
         if (strcmp(kernel->version[i], name) == 0)
             return i;
-    if (kernel->count == ACS_VERSIONS_MOST || !widen(kernel))
+    if (kernel->count == ACS_VERSIONS_MOST || !widen_problems(kernel))
         return ACS_VERSIONS_MOST;
     (void)snprintf(kernel->version[kernel->count], ACS_VARIANT_NAME_BYTES, "%s", name);
     return kernel->count++;

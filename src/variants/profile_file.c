@@ -93,7 +93,7 @@ static acs_status twice(const reading *r, const char *line)
                     (int)strcspn(line, "\r\n"), line);
 }
 
-static acs_status no_memory(const reading *r)
+static acs_status no_memory_for_line(const reading *r)
 {
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "%s, line %d: no memory for the profile", r->in.name, r->in.number);
 }
@@ -130,7 +130,7 @@ static acs_status read_kernel(reading *r, char *line)
     r->problem = NULL;
     if (r->kernel && HASH_COUNT(r->profile->kernels) == before)
         return twice(r, line);
-    return r->kernel ? ACS_OK : no_memory(r);
+    return r->kernel ? ACS_OK : no_memory_for_line(r);
 }
 
 static acs_status read_version(reading *r, const char *line)
@@ -160,7 +160,7 @@ static acs_status read_problem(reading *r, const char *line)
     r->problem = acs_profile_problem_get(r->kernel, &k);
     if (r->problem && HASH_COUNT(r->kernel->problems) == before)
         return twice(r, line);
-    return r->problem ? ACS_OK : no_memory(r);
+    return r->problem ? ACS_OK : no_memory_for_line(r);
 }
 
 /* The version of a line `time` or `beside`, and the step of its share. False: no such version, or no such share. */
@@ -235,7 +235,7 @@ static acs_status read_mix(reading *r, const char *line)
         return acs_cache_line_refuse(&r->in, line, "mix MODEL RATE MODEL RATE ..");
     r->mix = acs_profile_mix_find(r->profile, models, count, true);
     r->settings = 0;
-    return r->mix ? ACS_OK : no_memory(r);
+    return r->mix ? ACS_OK : no_memory_for_line(r);
 }
 
 static acs_status read_setting(reading *r, const char *line)

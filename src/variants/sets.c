@@ -52,7 +52,7 @@ static void watch_forks(void)
 
 /* ------------------------------------------------------------------------------------------------------------ lookup */
 
-static uint64_t hash_of(identity_kind kind, const void *address)
+static uint64_t hash_of_identity(identity_kind kind, const void *address)
 {
     uint64_t hash = (uint64_t)kind << 60;
     if (kind != BY_NAME)
@@ -70,7 +70,7 @@ static bool is_row(const row *r, identity_kind kind, const void *address)
 /* The row of a kernel, or the empty row where it belongs. */
 static const row *row_of(const table *t, identity_kind kind, const void *address)
 {
-    for (uint64_t i = hash_of(kind, address);; i++)
+    for (uint64_t i = hash_of_identity(kind, address);; i++)
         if (!t->rows[i & t->mask].set || is_row(&t->rows[i & t->mask], kind, address))
             return &t->rows[i & t->mask];
 }

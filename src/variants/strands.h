@@ -1,6 +1,7 @@
 /*
- * How many launches run side by side, seen from the program's order: launches that follow each other by their bytes form a
- * *strand*, and those of different strands may run at once. A strand counts while its latest op has not ended. Pure, under the owner's lock; defined in strands.c.
+ * How many launches run side by side, seen from the program's order. Launches that follow each other by their bytes form
+ * a *strand*, and those of different strands may run at once. A strand counts while its latest op has not ended. Pure,
+ * under the owner's lock; defined in strands.c.
  *
  * ConCo (section 3.5) knows which models run together. A runtime that is told what each launch reads and writes need not
  * be told: the launches that wait or run are known, and what orders them.

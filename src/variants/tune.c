@@ -64,7 +64,7 @@ static bool measure_beside(tuning *t, uint32_t version, uint32_t step, const acs
     return true;
 }
 
-static bool measure(void *user, uint32_t version, uint32_t step)
+static bool measure_version(void *user, uint32_t version, uint32_t step)
 {
     static const acs_measured_beside nothing;
     tuning *t = user;
@@ -136,7 +136,8 @@ static void measure_beside_itself(tuning *t)
 static void measure_all(tuning *t)
 {
     const acs_sharing sharing = {.count = t->entry->kernel->count, .times = t->entry->problem->times, .fits = t->fits,
-                                 .percent = (uint32_t)t->context->options.tune_sharing, .measure = measure, .user = t};
+                                 .percent = (uint32_t)t->context->options.tune_sharing, .measure = measure_version,
+                                 .user = t};
     if (!acs_sharing_run(&sharing))
         return;
     if (is_asked(t->context, ACS_COMPANY_MEMORY))
