@@ -8,20 +8,6 @@
 
 #include <math.h>
 
-static int setup(void **state)
-{
-    *state = NULL;
-    declare_versions();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_int_equal(acs_variants(&g_base, NULL, 0), ACS_OK);
-    return 0;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- acs_measure */
 
 /* It changes what it reads, so that a run too many shows. */
@@ -228,8 +214,6 @@ static void bad_mixes_are_refused(void **state)
     assert_int_equal(acs_mix_plan(context, &good, 1, NULL, NULL, NULL, NULL, NULL), ACS_ERR_ARGUMENT);
     assert_int_equal(acs_close(context), ACS_OK);
 }
-
-#define SET(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {

@@ -7,20 +7,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-static int setup(void **state)
-{
-    *state = NULL;
-    declare_versions();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    assert_int_equal(acs_variants(&g_base, NULL, 0), ACS_OK);
-    return 0;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- declare */
 
 static void bad_declarations_are_refused(void **state)
@@ -276,8 +262,6 @@ static void versions_declared_anew_take_the_place_of_the_old(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
     assert_int_equal(unlink(file.path), 0);
 }
-
-#define SET(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {

@@ -59,6 +59,22 @@ static inline void declare_versions(void)
     assert_int_equal(acs_variants(&g_base, versions, 2), ACS_OK);
 }
 
+static inline int setup_versions(void **state)
+{
+    *state = NULL;
+    declare_versions();
+    return 0;
+}
+
+static inline int teardown_versions(void **state)
+{
+    (void)state;
+    assert_int_equal(acs_variants(&g_base, NULL, 0), ACS_OK);
+    return 0;
+}
+
+#define SET(test) cmocka_unit_test_setup_teardown(test, setup_versions, teardown_versions)
+
 /* A profile of this CPU in a file of its own, with these lines. */
 typedef struct profile_file {
     char path[64];
