@@ -39,7 +39,8 @@ typedef struct acs_launch_shape {
 
 /**
  * Computes the shape in which a version runs a launch. Runs on the launching thread inside the call; must be pure and must
- * not call ACS. ACS_PARAMS gives it the arguments.
+ * not call ACS (refused, ACS_ERR_STATE). A C++ exception may leave it, as with acs_footprint. It runs for the versions that
+ * the library looks at, not for all of them at each launch. ACS_PARAMS gives it the arguments.
  * @param in     The launch as the program made it; in->user is acs_variant.user. Borrowed for the call.
  * @param[in,out] shape  On entry the shape that the program gave; to be changed to that of the version.
  * @return ACS_SHAPE_FITS, or ACS_SHAPE_UNFIT: then `shape` is ignored. ACS_FOOTPRINT_REFUSED: the arguments are not those
@@ -131,7 +132,7 @@ acs_status acs_share_find(acs_context *context, uint32_t device, uint32_t percen
 typedef struct acs_measure_params {
     size_t size;                     /**< sizeof(acs_measure_params) */
     uint32_t share;                  /**< percent of the GPU; 0: all of it */
-    uint32_t runs;                   /**< runs that are timed; 0: as many as fit into 2 ms, 3 to 100 */
+    uint32_t runs;                   /**< runs that are timed, at most 1000; 0: as many as fit into 2 ms, 3 to 100 */
     const acs_launch_params *beside; /**< a launch that runs again and again meanwhile; NULL: none */
     uint32_t beside_share;           /**< percent of the GPU that it may take; 0: all of it */
     uint32_t flags;                  /**< 0 */
@@ -180,7 +181,7 @@ typedef struct acs_mix_setting {
 static inline acs_attributes acs_mix_attributes(acs_mix_setting setting)
 {
     acs_attributes a = acs_make_share(setting.share ? setting.share : 100);
-    a.fit = (uint8_t)setting.fit;
+    a.fit = (uint8_t)(setting.fit > 100 ? UINT8_MAX : setting.fit);
     return a;
 }
 
@@ -205,7 +206,8 @@ typedef struct acs_mix_params {
  * result is {0, 100} for each model: the runtime picks each version.
  * @param[out] best    `count` settings.
  * @param[out] throughput  Requests per second of the plan when it was found; 0: there is none. NULL: not wanted.
- * @retval ACS_ERR_ARGUMENT  No model, too many (16), a bad name or rate.
+ * @retval ACS_ERR_ARGUMENT  No model, too many (16), a bad name or rate, a name that is there twice, or names that together
+ *         do not fit into a line of 254 bytes with 26 for each rate.
  * @retval ACS_ERR_STATE     `run` failed, or the profile could not be written; `best` has the best settings so far.
  */
 acs_status acs_mix_plan(acs_context *context, const acs_mix_model *models, size_t count, acs_mix_run run, void *user,

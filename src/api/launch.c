@@ -330,6 +330,9 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
     acs_record *record = draft->record;
     ACS_TRY(measure(draft, p, &bytes));
     ACS_TRY(check_device(draft, p));
+    if (ACS_UNLIKELY(p->attributes.fit > 100))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': a fit of %d percent; 1 to 100 are possible", acs_draft_name(draft),
+                        p->attributes.fit);
     if (ACS_UNLIKELY(p->attributes.variant > 1))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': no version number %d: the kernel has none (acs_variants), or "
                         "the GPU decides about the launch", acs_draft_name(draft), p->attributes.variant - 1);

@@ -316,6 +316,7 @@ static acs_status sim_open(const acs_backend_config *config, acs_backend **backe
     }
     set_up(s, config);
     (void)snprintf(s->base.model, sizeof s->base.model, "simulated");
+    s->base.sms = s->gpu.sms;
     status = make_parts(s, config);
     if (status != ACS_OK) {
         sim_close(&s->base);

@@ -49,9 +49,27 @@ static acs_status read_asked(acs_variant_book *book)
     return read_file(book, name);
 }
 
+/* Whether ACS_TUNE_BESIDE is a list of companies. */
+static acs_status check_beside(const char *list)
+{
+    for (const char *at = list; *at; at += strspn(at, ",")) {
+        const size_t length = strcspn(at, ",");
+        uint32_t c = 0;
+        while (c < ACS_COMPANIES &&
+               (strlen(acs_company_names[c]) != length || strncmp(at, acs_company_names[c], length) != 0))
+            c++;
+        if (c == ACS_COMPANIES)
+            return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_TUNE_BESIDE='%.60s': '%.*s' is neither memory nor itself", list,
+                            (int)(length < 40 ? length : 40), at);
+        at += length;
+    }
+    return ACS_OK;
+}
+
 acs_status acs_variant_book_open(acs_context *context)
 {
     acs_backend *backend = context->backend;
+    ACS_TRY(check_beside(context->options.tune_beside));
     acs_variant_book *book = calloc(1, sizeof *book);
     if (!book)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for versions of kernels");
@@ -103,9 +121,18 @@ void acs_variant_book_look(acs_variant_book *book)
 
 /* ------------------------------------------------------------------------------------------------------------ lookup */
 
-static const char *file_name(const acs_variant_book *book)
+/* The profile's kernel for a set: by name, and for further kernels of that name "name#2" and so on, as they come. */
+static acs_profile_kernel *find_kernel(acs_variant_book *book, const acs_variant_set *set, const char *name)
 {
-    return book->asked ? "ACS_PROFILE" : book->file;
+    char numbered[ACS_PROFILE_KERNEL_BYTES];
+    acs_profile_kernel *kernel = acs_profile_kernel_get(&book->profile, name);
+    for (int i = 2; kernel && kernel->met && kernel->owner != set->owner; i++) {
+        (void)snprintf(numbered, sizeof numbered, "%.100s#%d", name, i);
+        kernel = acs_profile_kernel_get(&book->profile, numbered);
+    }
+    if (kernel)
+        kernel->owner = set->owner;
+    return kernel;
 }
 
 /* The set's number of a version of the kernel; 0, the base, where the set has none. */
@@ -129,10 +156,10 @@ static acs_problem *find_problem(acs_profile_kernel *kernel, const acs_problem_k
 static acs_status find_entry_locked(acs_variant_book *book, const acs_variant_set *set, const char *name,
                               const acs_problem_key *key, acs_book_entry *entry)
 {
-    acs_profile_kernel *kernel = acs_profile_kernel_get(&book->profile, name);
+    acs_profile_kernel *kernel = find_kernel(book, set, name);
     if (!kernel)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory for its versions", name);
-    ACS_TRY(acs_profile_meet(kernel, set, file_name(book)));
+    ACS_TRY(acs_profile_meet(kernel, set, book->asked ? "ACS_PROFILE" : NULL));
     acs_problem *problem = find_problem(kernel, key);
     *entry = (acs_book_entry){.kernel = kernel, .problem = problem};
     if (!problem)

@@ -33,7 +33,7 @@ static bool best_at(const acs_profile_kernel *kernel, const acs_problem *problem
 {
     float least = INFINITY;
     for (uint32_t i = 0; i < kernel->count; i++) {
-        const float us = judged(&problem->times[i], step);
+        const float us = kernel->declared[i] ? judged(&problem->times[i], step) : 0;
         if (!(us > 0) || us >= least)
             continue;
         least = us;

@@ -69,8 +69,10 @@ static bool launch_trial(acs_context *context, const acs_launch_params *p, const
     uint32_t number;
     for (uint32_t i = 0; i < set->count; i++) {
         fits[i] = acs_variant_make(p, set, i, &v, &status);
-        if (status != ACS_OK)
-            return false;
+        if (status != ACS_OK) {
+            *op = refuse(context, p);
+            return true;
+        }
     }
     acs_timing *timing = acs_book_trial(context->variants, set, entry, fits, step, &number);
     if (!timing)
@@ -109,6 +111,8 @@ static acs_op launch_of_set(acs_context *context, const acs_launch_params *p, co
     acs_book_entry entry;
     acs_op op;
     const uint32_t pinned = p->attributes.variant;
+    if (p->attributes.fit > 100)
+        return next(context, p); /* refused there */
     if (pinned > set->count) {
         ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': the kernel has no version number %u; the last one is %u",
                  acs_variant_kernel_name(p), pinned - 1, set->count - 1);

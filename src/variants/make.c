@@ -34,6 +34,22 @@ void acs_variant_problem(const acs_launch_params *p, acs_problem_key *key)
     }
 }
 
+/* A C++ exception may leave the program's function, so this is a cleanup. */
+static void shape_left(const int *unused)
+{
+    (void)unused;
+    acs_inside_set(false);
+}
+
+/* Calls of ACS are refused meanwhile. */
+static size_t run_shape(const acs_declared_version *version, const acs_footprint_input *in, acs_launch_shape *shape)
+{
+    __attribute__((cleanup(shape_left))) int running = 0;
+    (void)running;
+    acs_inside_set(true);
+    return version->shape(in, shape);
+}
+
 /* The shape of a version: what the program's function makes of the launch. */
 static acs_status shape_of(const acs_launch_params *p, const acs_declared_version *version, acs_launch_shape *shape,
                            bool *fits)
@@ -53,10 +69,13 @@ static acs_status shape_of(const acs_launch_params *p, const acs_declared_versio
     const acs_footprint_input in = {.name = acs_variant_kernel_name(p), .grid = {p->grid.x, p->grid.y, p->grid.z},
                                     .block = {p->block.x, p->block.y, p->block.z}, .shared_bytes = p->shared_bytes,
                                     .args = args, .arg_count = p->args.count, .user = version->user, .arg_bytes = bytes};
-    const size_t result = version->shape(&in, shape);
+    const size_t result = run_shape(version, &in, shape);
     *fits = result == ACS_SHAPE_FITS;
     if (result == ACS_SHAPE_FITS || result == ACS_SHAPE_UNFIT)
         return ACS_OK;
+    if (result != ACS_FOOTPRINT_REFUSED)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': the shape of version '%s' returned %zu", acs_variant_kernel_name(p),
+                        version->name, result);
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': the shape of version '%s' refuses the launch's arguments",
                     acs_variant_kernel_name(p), version->name);
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS_MOST = 1000, BESIDE_MOST = 100000 };
+enum { RUNS_MOST = 1000, WARM_RUNS = 2, BESIDE_MOST = 100000 };
 
 /* ------------------------------------------------------------------------------------------------------------- waits */
 
@@ -163,7 +163,7 @@ static acs_status series_begin(series *s, acs_context *context, const acs_launch
     *s = (series){.context = context, .params = *params};
     const size_t own = ordered ? params->uses.count : 0;
     s->segments = calloc(own + 1, sizeof *s->segments);
-    s->runs = calloc(RUNS_MOST, sizeof *s->runs);
+    s->runs = calloc(RUNS_MOST + WARM_RUNS, sizeof *s->runs);
     if (!s->segments || !s->runs)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to time a launch");
     if (own)
@@ -183,7 +183,7 @@ static void series_end(series *s)
 
 static acs_status series_run(series *s)
 {
-    timed_run *run = &s->runs[s->count++ % RUNS_MOST];
+    timed_run *run = &s->runs[s->count++ % (RUNS_MOST + WARM_RUNS)];
     *run = (timed_run){.timing = {run_ended}};
     s->last = acs_launch_timed(s->context, &s->params, &run->timing);
     return s->last ? ACS_OK : acs_error_thread()->status;
@@ -215,10 +215,11 @@ static acs_status series_result(series *s, uint32_t skipped, acs_measured *resul
 /* The time of one run, which also warms up. */
 static acs_status first_time(series *s, uint64_t *ns)
 {
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < WARM_RUNS; i++)
         ACS_TRY(series_run(s));
     ACS_TRY(wait_for_op(s->context, s->last));
-    *ns = s->runs[s->count - 1].ns ? s->runs[s->count - 1].ns : 1;
+    *ns = s->runs[(s->count - 1) % (RUNS_MOST + WARM_RUNS)].ns;
+    *ns = *ns ? *ns : 1;
     return ACS_OK;
 }
 
@@ -249,7 +250,7 @@ static acs_status run_in_company(series *main, uint32_t runs, uint64_t ns, serie
     const uint64_t all = wanted < BESIDE_MOST ? wanted : BESIDE_MOST;
     for (uint64_t i = 0; i < all; i++) {
         ACS_TRY(run_beside(beside, what));
-        while (main->count - 2 < runs * (i + 1) / all)
+        while (main->count - WARM_RUNS < runs * (i + 1) / all)
             ACS_TRY(series_run(main));
     }
     ACS_TRY(wait_for_op(main->context, beside->last));
@@ -278,7 +279,7 @@ static acs_status measure_in_company(series *main, uint32_t runs, uint64_t ns, c
     if (status == ACS_OK)
         status = run_in_company(main, runs, ns, &beside, what, beside_ns);
     if (status == ACS_OK)
-        status = series_result(main, 2, result);
+        status = series_result(main, WARM_RUNS, result);
     result->beside_us = (double)beside_ns / 1e3;
     series_end(&beside);
     return status;
@@ -289,7 +290,7 @@ static acs_status measure_alone(series *main, uint32_t runs, acs_measured *resul
     for (uint32_t i = 0; i < runs; i++)
         ACS_TRY(series_run(main));
     ACS_TRY(wait_for_op(main->context, main->last));
-    return series_result(main, 2, result);
+    return series_result(main, WARM_RUNS, result);
 }
 
 acs_status acs_measure_launch(acs_context *context, const acs_launch_params *params, uint32_t share, uint32_t runs,
@@ -300,7 +301,7 @@ acs_status acs_measure_launch(acs_context *context, const acs_launch_params *par
     acs_status status = series_begin(&main, context, params, share, true);
     if (status == ACS_OK)
         status = first_time(&main, &ns);
-    runs = runs_for(runs < RUNS_MOST - 2 ? runs : RUNS_MOST - 2, ns);
+    runs = runs_for(runs, ns);
     if (status == ACS_OK && (beside->launch || beside->copy_from))
         status = measure_in_company(&main, runs, ns, beside, result);
     else if (status == ACS_OK)
@@ -391,7 +392,7 @@ static acs_status measure_prepared(acs_context *context, const acs_launch_params
         ACS_TRY(prepare(context, how->beside, &beside_expansion, &beside));
     }
     *result = (acs_measured){.size = sizeof *result};
-    if ((how->share && how->share < 100) || (how->beside_share && how->beside_share < 100))
+    if ((how->share && how->share < 100) || (how->beside && how->beside_share && how->beside_share < 100))
         result->share_ignored = acs_share_find(context, 0, 50, &info) != ACS_OK || !info.step_sms;
     return measure_kept(context, &v, how->beside ? &beside : NULL, how, result);
 }
@@ -404,8 +405,11 @@ acs_status acs_measure(acs_context *context, const acs_launch_params *launch, co
     if (!context)
         return acs_error_thread()->status;
     how = how ? how : &plain;
-    if (how->size != sizeof *how || !result || result->size != sizeof *result || how->share > 100 || how->beside_share > 100)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_measure: the size of a struct is wrong, the result is NULL, or a share is "
-                        "above 100");
+    if (how->size != sizeof *how || !result || result->size != sizeof *result || how->flags)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_measure: the size of a struct is wrong, the result is NULL, or flags "
+                        "is not 0");
+    if (how->share > 100 || how->beside_share > 100 || how->runs > RUNS_MOST)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_measure: shares of %u and %u percent and %u runs; at most 100, 100 and "
+                        "%d are possible", how->share, how->beside_share, how->runs, RUNS_MOST);
     return measure_prepared(context, launch, how, result);
 }

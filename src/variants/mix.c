@@ -7,7 +7,10 @@
 
 #include "base/tuning.h"
 
+#include <math.h>
 #include <string.h>
+
+enum { RATE_BYTES = 26 /* of a rate in a line, with spaces */ };
 
 /* The mix under search, for progress lines. */
 typedef struct progress {
@@ -23,11 +26,20 @@ static acs_status check_models(const acs_mix_model *models, size_t count)
     if (!models || !count || count > ACS_MIX_MODELS_MOST)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_mix_plan: %zu models at %p; 1 to %d are possible", count,
                         (const void *)models, ACS_MIX_MODELS_MOST);
-    for (size_t i = 0; i < count; i++)
-        if (!acs_variant_name_is_good(models[i].name) || !(models[i].rate > 0))
+    size_t line = strlen("mix");
+    for (size_t i = 0; i < count; i++) {
+        if (!acs_variant_name_is_good(models[i].name) || !(models[i].rate > 0) || isinf(models[i].rate))
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_mix_plan: model %zu: the name '%.60s' is not 1 to 47 letters, digits "
                             "and \"_-.:\", or its rate %g is not above 0", i, models[i].name ? models[i].name : "(NULL)",
                             models[i].rate);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(models[k].name, models[i].name) == 0)
+                return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_mix_plan: the name '%s' is there twice", models[i].name);
+        line += strlen(models[i].name) + RATE_BYTES;
+    }
+    if (line >= ACS_CACHE_LINE_BYTES)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_mix_plan: %zu models with names as long as these do not fit into a line "
+                        "of a profile (%d bytes)", count, ACS_CACHE_LINE_BYTES - 2);
     return ACS_OK;
 }
 

@@ -48,7 +48,7 @@ acs_profile_kernel *acs_profile_kernel_get(acs_profile *profile, const char *nam
 {
     acs_profile_kernel *kernel;
     char cut[ACS_PROFILE_KERNEL_BYTES];
-    (void)snprintf(cut, sizeof cut, "%s", name);
+    acs_profile_name(name, cut);
     HASH_FIND_STR(profile->kernels, cut, kernel);
     if (kernel || !(kernel = calloc(1, sizeof *kernel)))
         return kernel;
@@ -106,13 +106,30 @@ acs_problem *acs_profile_problem_get(acs_profile_kernel *kernel, const acs_probl
     return NULL;
 }
 
+/* Whether a file has times of the version. */
 static bool has_times(const acs_profile_kernel *kernel, uint32_t version)
 {
     for (const acs_problem *p = kernel->problems; p; p = p->hh.next)
         for (uint32_t step = 0; step < ACS_SHARE_STEPS; step++)
-            if (p->times[version].us[step] > 0)
+            if (p->profiled && p->times[version].us[step] > 0)
                 return true;
     return false;
+}
+
+void acs_profile_name(const char *name, char plain[ACS_PROFILE_KERNEL_BYTES])
+{
+    size_t used = 0;
+    for (const unsigned char *c = (const unsigned char *)name; *c && used < ACS_PROFILE_KERNEL_BYTES - 1; c++) {
+        const bool space = *c == ' ' || *c == '\t', first = used == 0 || plain[used - 1] == ' ';
+        if (space && first)
+            continue;
+        plain[used++] = space ? ' ' : *c < ' ' || (*c == '#' && first) ? '_' : (char)*c;
+    }
+    while (used && plain[used - 1] == ' ')
+        used--;
+    plain[used] = '\0';
+    if (!used)
+        strcpy(plain, "_");
 }
 
 static bool set_has(const acs_variant_set *set, const char *name)
@@ -128,15 +145,17 @@ acs_status acs_profile_meet(acs_profile_kernel *kernel, const acs_variant_set *s
     if (ACS_LIKELY(kernel->met == set))
         return ACS_OK;
     for (uint32_t i = 0; i < kernel->count; i++)
-        if (!set_has(set, kernel->version[i]) && has_times(kernel, i))
+        if (file && !set_has(set, kernel->version[i]) && has_times(kernel, i))
             return ACS_FAIL(ACS_ERR_OPTION, 0, "%s: kernel '%.60s' has times of version '%s'; the program declares no such "
                             "version", file, kernel->name, kernel->version[i]);
+    memset(kernel->declared, 0, sizeof kernel->declared);
     for (uint32_t number = 0; number < set->count; number++) {
         const uint32_t at = acs_profile_version_get(kernel, set->version[number].name);
         if (at == ACS_VERSIONS_MOST)
             return ACS_FAIL(ACS_ERR_MEMORY, 0, "no room for version '%s' of kernel '%.60s'", set->version[number].name,
                             kernel->name);
         kernel->of_number[number] = (uint8_t)at;
+        kernel->declared[at] = true;
     }
     kernel->met = set;
     for (acs_problem *p = kernel->problems; p; p = p->hh.next)

@@ -64,6 +64,8 @@ typedef struct acs_profile_kernel {
     char version[ACS_VERSIONS_MOST][ACS_VARIANT_NAME_BYTES];
     const acs_variant_set *met;   /* the set that the next one is of; NULL: none yet */
     uint8_t of_number[ACS_VERSIONS_MOST]; /* index in `version` of each of the set's versions */
+    bool declared[ACS_VERSIONS_MOST];     /* whether the set has that version; others are never picked */
+    const void *owner;            /* of the set; kernels of one name have one profile kernel each */
     acs_problem *problems;        /* hash table */
     int hash_failed;
     UT_hash_handle hh;
@@ -96,10 +98,12 @@ uint32_t acs_profile_version_get(acs_profile_kernel *kernel, const char *name);
 /* The problem with that key; made if there is none. NULL: no memory. */
 acs_problem *acs_profile_problem_get(acs_profile_kernel *kernel, const acs_problem_key *key);
 /*
- * Learn which of the kernel's versions the set's numbers are. ACS_ERR_OPTION: the profile has times of a version that the
- * set does not have.
+ * Learn which of the kernel's versions the set's numbers are. `file`: the profile's name, if the program asked for it: then
+ * ACS_ERR_OPTION if it has times of a version that the set does not have. NULL: such times are left aside.
  */
 acs_status acs_profile_meet(acs_profile_kernel *kernel, const acs_variant_set *set, const char *file);
+/* A kernel's name as profiles have it: printable, without space at its ends, runs of spaces or comments. */
+void acs_profile_name(const char *name, char plain[ACS_PROFILE_KERNEL_BYTES]);
 /* The mix of these models; made if `make`. NULL: there is none, or no memory. */
 acs_profile_mix *acs_profile_mix_find(acs_profile *profile, const acs_mix_model *models, uint32_t count, bool make);
 

@@ -56,7 +56,7 @@ static void write_mix(const acs_profile_mix *mix, FILE *file)
 {
     fprintf(file, "\nmix");
     for (uint32_t i = 0; i < mix->count; i++)
-        fprintf(file, " %s %.6g", mix->names[i], mix->models[i].rate);
+        fprintf(file, " %s %.17g", mix->names[i], mix->models[i].rate);
     fprintf(file, "\n");
     for (uint32_t i = 0; i < mix->count; i++)
         fprintf(file, "setting %s fit %u share %u\n", mix->names[i], mix->settings[i].fit, mix->settings[i].share);
@@ -121,8 +121,11 @@ static acs_status read_gpu(reading *r, const char *line)
 
 static acs_status read_kernel(reading *r, char *line)
 {
-    char *name = line + strlen("kernel ");
+    char *name = line + strlen("kernel "), *comment = strstr(name, " #");
+    name += strspn(name, " ");
     name[strcspn(name, "\r\n")] = '\0';
+    if (comment)
+        *comment = '\0';
     if (!*name || strlen(name) >= ACS_PROFILE_KERNEL_BYTES)
         return acs_cache_line_refuse(&r->in, line, "kernel NAME");
     const uint32_t before = HASH_COUNT(r->profile->kernels);
@@ -186,7 +189,7 @@ static acs_status read_time(reading *r, const char *line)
     int at = 0;
     acs_version_times *times;
     if (sscanf(line, "time %47s %u %f%n", name, &percent, &us, &at) != 3 || !ends(line, at) ||
-        !find_time(r, name, percent, &times, &step) || !(us > 0 || us == (float)UNFIT_US))
+        !find_time(r, name, percent, &times, &step) || isinf(us) || !(us > 0 || us == (float)UNFIT_US))
         return acs_cache_line_refuse(&r->in, line, wanted);
     if (times->us[step] != 0)
         return twice(r, line);
@@ -204,7 +207,7 @@ static acs_status read_beside(reading *r, const char *line)
     int at = 0;
     acs_version_times *times;
     if (sscanf(line, "beside %47s %u %f %15s%n", name, &percent, &us, company, &at) != 4 || !ends(line, at) ||
-        !find_time(r, name, percent, &times, &step) || !(us > 0))
+        !find_time(r, name, percent, &times, &step) || isinf(us) || !(us > 0))
         return acs_cache_line_refuse(&r->in, line, wanted);
     while (c < ACS_COMPANIES && strcmp(company, acs_company_names[c]) != 0)
         c++;
@@ -226,13 +229,17 @@ static acs_status read_mix(reading *r, const char *line)
     int at = 0, next = (int)strlen("mix");
     for (double rate; count < ACS_MIX_MODELS_MOST; count++, next += at) {
         at = 0;
-        if (sscanf(line + next, " %47s %lf%n", names[count], &rate, &at) != 2 || !(rate > 0) ||
+        if (sscanf(line + next, " %47s %lf%n", names[count], &rate, &at) != 2 || !(rate > 0) || isinf(rate) ||
             !acs_variant_name_is_good(names[count]))
             break;
         models[count] = (acs_mix_model){names[count], rate};
     }
-    if (!count || !acs_cache_line_is_empty(line + next))
-        return acs_cache_line_refuse(&r->in, line, "mix MODEL RATE MODEL RATE ..");
+    bool again = false;
+    for (uint32_t i = 1; i < count; i++)
+        for (uint32_t k = 0; k < i; k++)
+            again |= strcmp(names[i], names[k]) == 0;
+    if (!count || again || !acs_cache_line_is_empty(line + next))
+        return acs_cache_line_refuse(&r->in, line, "mix MODEL RATE MODEL RATE .., each model once");
     r->mix = acs_profile_mix_find(r->profile, models, count, true);
     r->settings = 0;
     return r->mix ? ACS_OK : no_memory_for_line(r);
@@ -292,6 +299,9 @@ static acs_status read_line(reading *r, char *line)
 {
     if (acs_cache_line_is_empty(line))
         return ACS_OK;
+    for (char *tab = strchr(line, '\t'); tab; tab = strchr(tab, '\t'))
+        *tab = ' ';
+    line += strspn(line, " ");
     if (!r->begun) {
         r->begun = acs_cache_line_is(line, g_head);
         return r->begun ? ACS_OK : acs_cache_line_refuse(&r->in, line, g_head);

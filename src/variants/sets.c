@@ -123,7 +123,8 @@ static acs_status check_variants(const acs_variant *variants, size_t count)
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_variants: version %zu: the name '%.60s' is not 1 to 47 letters, "
                             "digits and \"_-.:\", or is \"base\"", i + 1, v->name ? v->name : "(NULL)");
         if (!v->kernel || (!v->kernel->function && !v->kernel->host))
-            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_variants: version '%s': the kernel is null", v->name);
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_variants: version '%s': its kernel is NULL, or has no function and no "
+                            "host body", v->name);
         for (size_t k = 0; k < i; k++)
             if (strcmp(variants[k].name, v->name) == 0)
                 return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_variants: the name '%s' is there twice", v->name);
@@ -189,6 +190,8 @@ static acs_status declare(const row *identity, const acs_variant *variants, size
     bool done = set && (made.kind != BY_NAME || name);
     if (done && name)
         made.address = strcpy(name, made.address);
+    if (set)
+        set->owner = made.kind == BY_NAME ? NULL : made.address; /* one name is one kernel */
     made.set = set;
     (void)pthread_once(&g_fork_once, watch_forks);
     lock();

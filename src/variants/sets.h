@@ -19,6 +19,7 @@ typedef struct acs_declared_version {
 
 /* The versions of a kernel. Constant; stays until the process ends, since a reader may hold it. */
 typedef struct acs_variant_set {
+    const void *owner; /* the kernel's function, body or name, as a number: tells kernels of one name apart */
     uint32_t count;
     acs_declared_version version[];
 } acs_variant_set;

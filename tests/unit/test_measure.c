@@ -167,7 +167,7 @@ static double run_mix(void *user, const acs_mix_setting *settings)
 static void a_mix_is_planned_once(void **state)
 {
     (void)state;
-    static const acs_mix_model models[] = {{"resnet18", 1}, {"bert", 0.5}}, others[] = {{"resnet18", 1}, {"bert", 1}};
+    static const acs_mix_model models[] = {{"resnet18", 1}, {"bert", 1.0 / 3}}, others[] = {{"resnet18", 1}, {"bert", 1}};
     const profile_file file = write_profile("");
     acs_mix_setting best[2];
     double throughput = 77;
@@ -205,10 +205,20 @@ static void bad_mixes_are_refused(void **state)
     acs_options options = variant_options(NULL);
     acs_context *context = open_with(&options);
     acs_mix_setting best[2];
-    const acs_mix_model rows[][1] = {{{NULL, 1}}, {{"a b", 1}}, {{"a", 0}}, {{"a", -1}}, {{"a", NAN}}};
+    const acs_mix_model rows[][1] = {{{NULL, 1}}, {{"a b", 1}}, {{"a", 0}}, {{"a", -1}}, {{"a", NAN}}, {{"a", INFINITY}}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_int_equal(acs_mix_plan(context, rows[i], 1, NULL, NULL, NULL, best, NULL), ACS_ERR_ARGUMENT);
-    const acs_mix_model good = {"a", 1};
+    const acs_mix_model good = {"a", 1}, twice[] = {{"a", 1}, {"a", 1}};
+    assert_int_equal(acs_mix_plan(context, twice, 2, NULL, NULL, NULL, best, NULL), ACS_ERR_ARGUMENT);
+    assert_error(ACS_ERR_ARGUMENT, "'a' is there twice");
+    acs_mix_model many[16];
+    char names[16][48];
+    for (int i = 0; i < 16; i++) {
+        (void)snprintf(names[i], sizeof names[i], "a-long-name-of-a-model-number-%d", i);
+        many[i] = (acs_mix_model){names[i], 1};
+    }
+    assert_int_equal(acs_mix_plan(context, many, 16, NULL, NULL, NULL, best, NULL), ACS_ERR_ARGUMENT);
+    assert_error(ACS_ERR_ARGUMENT, "do not fit into a line");
     assert_int_equal(acs_mix_plan(context, &good, 0, NULL, NULL, NULL, best, NULL), ACS_ERR_ARGUMENT);
     assert_int_equal(acs_mix_plan(context, &good, 17, NULL, NULL, NULL, best, NULL), ACS_ERR_ARGUMENT);
     assert_int_equal(acs_mix_plan(context, &good, 1, NULL, NULL, NULL, NULL, NULL), ACS_ERR_ARGUMENT);

@@ -60,6 +60,27 @@ static void what_is_written_is_read_again(void **state)
     acs_profile_fini(&second);
 }
 
+static void names_of_kernels_become_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *plain;
+    } rows[] = {{"k<1, 2>", "k<1, 2>"}, {" a  b\tc ", "a b c"}, {"a\nb", "a_b"}, {"a #b", "a _b"}, {"a#2", "a#2"}, {"", "_"},
+                {"#", "_"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char plain[ACS_PROFILE_KERNEL_BYTES];
+        acs_profile_name(rows[i].name, plain);
+        assert_string_equal(plain, rows[i].plain);
+    }
+    acs_profile profile;
+    acs_profile_init(&profile, "A GPU", 7);
+    assert_int_equal(read_text(&profile, "acs-variants 1\ngpu \"A GPU\" sms 7\n\t kernel\ta b # remark\n version  base\n"),
+                     ACS_OK);
+    assert_string_equal(profile.kernels->name, "a b");
+    assert_int_equal(profile.kernels->count, 1);
+    acs_profile_fini(&profile);
+}
+
 #define HEAD "acs-variants 1\ngpu \"A GPU\" sms 7\n"
 #define PROBLEM "kernel k\nversion base\nproblem grid 1 1 1 block 1 1 1 shared 0 reads 1 writes 1\n"
 
@@ -97,6 +118,9 @@ static void wrong_lines_are_refused(void **state)
         {HEAD "mix\n", "is not 'kernel, version"},
         {HEAD "mix a\n", "is not 'mix MODEL RATE"},
         {HEAD "mix a 0\n", "is not 'mix MODEL RATE"},
+        {HEAD "mix a 1 a 2\n", "each model once"},
+        {HEAD "mix a inf\n", "is not 'mix MODEL RATE"},
+        {HEAD PROBLEM "time base 10 1e400\n", "'time base 10 1e400' is not"},
         {HEAD "setting a fit 10 share 10\n", "for each model of a mix"},
         {HEAD "mix a 1\nsetting b fit 10 share 10\n", "'setting b fit 10 share 10'"},
         {HEAD "mix a 1\nsetting a fit 101 share 10\n", "'setting a fit 101"},
@@ -150,6 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(names_of_kernels_become_lines),
         cmocka_unit_test(wrong_lines_are_refused),
         cmocka_unit_test(a_kernel_has_so_many_versions_at_most),
         cmocka_unit_test(a_context_refuses_a_profile_that_does_not_fit),

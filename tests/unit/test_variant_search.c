@@ -24,7 +24,7 @@ static acs_problem problem_of(acs_version_times *times)
 static void the_least_time_at_a_share_wins(void **state)
 {
     (void)state;
-    const acs_profile_kernel kernel = {.count = TWO};
+    const acs_profile_kernel kernel = {.count = TWO, .declared = {true, true}};
     acs_version_times times[TWO] = {{.us = {[0] = 50, [4] = 30, [9] = 20}}, {.us = {[0] = 60, [4] = 25, [9] = 10}}};
     acs_problem problem = problem_of(times);
     acs_choice_update(&kernel, &problem);
@@ -35,7 +35,7 @@ static void the_least_time_at_a_share_wins(void **state)
 static void a_version_that_cannot_run_never_wins(void **state)
 {
     (void)state;
-    const acs_profile_kernel kernel = {.count = TWO};
+    const acs_profile_kernel kernel = {.count = TWO, .declared = {true, true}};
     acs_version_times times[TWO] = {{.us = {[9] = INFINITY}}, {.us = {[9] = 1000}}};
     acs_problem problem = problem_of(times);
     acs_choice_update(&kernel, &problem);
@@ -46,7 +46,7 @@ static void a_version_that_cannot_run_never_wins(void **state)
 static void company_counts_on_a_part_of_the_device(void **state)
 {
     (void)state;
-    const acs_profile_kernel kernel = {.count = TWO};
+    const acs_profile_kernel kernel = {.count = TWO, .declared = {true, true}};
     acs_version_times times[TWO] = {
         {.us = {[4] = 10, [9] = 5}, .beside_us = {[ACS_COMPANY_MEMORY] = 40}, .beside_step = {4}},
         {.us = {[4] = 20, [9] = 8}, .beside_us = {[ACS_COMPANY_MEMORY] = 20}, .beside_step = {4}},
@@ -60,7 +60,7 @@ static void company_counts_on_a_part_of_the_device(void **state)
 static void each_version_is_tried_a_few_times(void **state)
 {
     (void)state;
-    const acs_profile_kernel kernel = {.count = TWO};
+    const acs_profile_kernel kernel = {.count = TWO, .declared = {true, true}};
     acs_version_times times[TWO] = {{.us = {0}}, {.us = {0}}};
     acs_problem problem = problem_of(times);
     bool fits[TWO] = {true, true};

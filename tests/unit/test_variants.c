@@ -23,8 +23,8 @@ static void bad_declarations_are_refused(void **state)
         {{{"", &g_wide, NULL, NULL}}, 1, "1 to 47"},
         {{{"a b", &g_wide, NULL, NULL}}, 1, "'a b'"},
         {{{"a", &g_wide, NULL, NULL}, {"a", &g_narrow, NULL, NULL}}, 2, "twice"},
-        {{{"a", &none, NULL, NULL}}, 1, "'a': the kernel is null"},
-        {{{"a", NULL, NULL, NULL}}, 1, "'a': the kernel is null"},
+        {{{"a", &none, NULL, NULL}}, 1, "'a': its kernel is NULL"},
+        {{{"a", NULL, NULL, NULL}}, 1, "'a': its kernel is NULL"},
         {{{0}}, ACS_VARIANTS_MOST + 1, "at most 62"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -263,6 +263,59 @@ static void versions_declared_anew_take_the_place_of_the_old(void **state)
     assert_int_equal(unlink(file.path), 0);
 }
 
+/* What was learnt of a version that is declared no more is left aside, and other kernels of the name have their own. */
+static void learnt_times_belong_to_their_kernel(void **state)
+{
+    (void)state;
+    static const acs_kernel twin = ACS_KERNEL_HOST_INIT("work", nothing_body);
+    const profile_file file = write_profile("");
+    acs_options options = variant_options(file.path);
+    acs_context *context = open_with(&options);
+    const acs_variant newer[] = {{"newer", &g_wide, NULL, NULL}}, twins[] = {{"other", &twin, NULL, NULL}};
+    int counts[PLACES] = {0};
+    for (int round = 0; round < 3; round++) {
+        if (round == 1)
+            assert_int_equal(acs_variants(&twin, twins, 1), ACS_OK);
+        if (round == 2)
+            assert_int_equal(acs_variants(&g_base, newer, 1), ACS_OK);
+        for (int i = 0; i < OPS; i++) {
+            assert_int_not_equal(queue_work(context, counts, 2, acs_no_attributes(), (char *)counts), 0);
+            assert_int_not_equal(ACS_LAUNCH_ON(context, &twin, 8, 32, 0, ACS_NO_ARGS, ACS_USES(ACS_INOUT(counts, 1))), 0);
+            assert_int_equal(acs_sync(context), ACS_OK);
+        }
+    }
+    assert_int_equal(counts[BASE] + counts[WIDE] + counts[NARROW], 3 * OPS);
+    assert_int_equal(acs_variants(&twin, NULL, 0), ACS_OK);
+    assert_int_equal(acs_close(context), ACS_OK);
+    assert_int_equal(unlink(file.path), 0);
+}
+
+static acs_context *g_called;
+
+static size_t calls_acs(const acs_footprint_input *in, acs_launch_shape *shape)
+{
+    (void)in;
+    (void)shape;
+    return acs_sync(g_called) == ACS_ERR_STATE ? ACS_SHAPE_FITS : 7;
+}
+
+static void bad_shapes_are_refused(void **state)
+{
+    (void)state;
+    acs_options options = variant_options(NULL);
+    int counts[PLACES] = {0};
+    g_called = open_with(&options);
+    const acs_variant calling[] = {{"calls", &g_wide, calls_acs, NULL}};
+    assert_int_equal(acs_variants(&g_base, calling, 1), ACS_OK);
+    assert_int_equal(version_run(g_called, 2, ACS_VARIANT(1)), WIDE);
+    acs_attributes wrong = acs_no_attributes();
+    wrong.fit = 101;
+    assert_int_equal(queue_work(g_called, counts, 2, wrong, (char *)counts), 0);
+    assert_error(ACS_ERR_ARGUMENT, "a fit of 101 percent");
+    acs_clear(g_called);
+    assert_int_equal(acs_close(g_called), ACS_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +328,8 @@ int main(void)
         SET(what_runs_side_by_side_decides),
         SET(an_op_in_a_group_has_one_version),
         SET(versions_are_tried_where_there_is_no_profile),
+        SET(learnt_times_belong_to_their_kernel),
+        SET(bad_shapes_are_refused),
         SET(versions_declared_anew_take_the_place_of_the_old),
     };
     return cmocka_run_group_tests_name("variants", tests, NULL, NULL);
