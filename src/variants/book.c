@@ -243,12 +243,13 @@ acs_timing *acs_book_trial(acs_variant_book *book, const acs_variant_set *set, c
     return t ? &t->timing : NULL;
 }
 
-void acs_book_trial_refused(acs_timing *timing)
+void acs_book_trial_refused(acs_timing *timing, bool unfit)
 {
     trial *t = (trial *)(void *)timing;
     pthread_mutex_lock(&t->book->mutex);
-    for (uint32_t step = 0; step < ACS_SHARE_STEPS; step++)
+    for (uint32_t step = 0; step < ACS_SHARE_STEPS && unfit; step++)
         t->problem->times[t->version].us[step] = INFINITY;
+    t->problem->changed |= unfit;
     t->problem->trial = false;
     pthread_mutex_unlock(&t->book->mutex);
     free(t);

@@ -50,8 +50,8 @@ void acs_book_picked(const acs_book_entry *entry, uint32_t number);
  */
 acs_timing *acs_book_trial(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
                            const bool *fits, uint32_t step, uint32_t *number);
-/* The launch of a trial was refused: *error says why. The version counts as one that cannot run. */
-void acs_book_trial_refused(acs_timing *trial);
+/* The launch of a trial was refused. `unfit`: its version counts as one that cannot run. */
+void acs_book_trial_refused(acs_timing *trial, bool unfit);
 
 /* Sums over all problems, for statistics: launches whose version was picked, launches that were timed. */
 void acs_book_count(acs_variant_book *book, uint64_t *picked, uint64_t *trials);

@@ -58,7 +58,8 @@ static bool in_section(acs_context *context)
 
 /*
  * Time the launch if the book wants that. It runs on the share that it would have, so that a version that takes more of the
- * device does not look better than it is. False: it is not wanted, or the version cannot run, and nothing was queued.
+ * device does not look better than it is. True: *op is the result of the call. False: it is not wanted, or the version
+ * cannot run, and nothing was queued.
  */
 static bool launch_trial(acs_context *context, const acs_launch_params *p, const acs_variant_set *set,
                          const acs_book_entry *entry, uint32_t step, acs_op *op)
@@ -79,18 +80,21 @@ static bool launch_trial(acs_context *context, const acs_launch_params *p, const
         return false;
     const acs_error before = *acs_error_thread();
     acs_version_launch trial;
+    bool unfit = true;
     *op = 0;
     if (acs_variant_make(p, set, number, &trial, &status)) {
         trial.params.attributes.fit = 0;
-        if (context->backend->ops->share_find && step + 1 < ACS_SHARE_STEPS)
+        if (!p->attributes.share && context->backend->ops->share_find && step + 1 < ACS_SHARE_STEPS)
             trial.params.attributes.share = (uint8_t)((step + 1) * ACS_SHARE_STEP_PERCENT);
-        *op = acs_launch_timed(context, &trial.params, timing);
+        *op = acs_launch_timed(context, &trial.params, timing, &unfit);
     }
     if (*op)
         return true;
+    acs_book_trial_refused(timing, unfit);
+    if (!unfit) /* the launch is refused in any version, or there is no room now */
+        return true;
     acs_log(ACS_LOG_INFO, "'%s': version '%s' is left out: %s", acs_variant_kernel_name(p), set->version[number].name,
             acs_error_thread()->text);
-    acs_book_trial_refused(timing);
     *acs_error_thread() = before;
     return false;
 }

@@ -102,23 +102,28 @@ bool acs_variant_make(const acs_launch_params *p, const acs_variant_set *set, ui
 
 /* -------------------------------------------------------------------------------------------------------------- timed */
 
-acs_op acs_launch_timed(acs_context *context, const acs_launch_params *params, acs_timing *timing)
+acs_op acs_launch_timed(acs_context *context, const acs_launch_params *params, acs_timing *timing, bool *unfit)
 {
     acs_draft draft = {.context = context};
     acs_backend *backend = context->backend;
+    *unfit = false;
     if (!acs_launch_fill(&draft, params))
         return 0;
-    acs_status status = acs_draft_bind(&draft);
-    if (status == ACS_OK && (draft.captured || draft.group)) /* no op of its own is issued */
-        status = ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': a launch in a capture or a group cannot be timed",
-                          acs_draft_name(&draft));
-    if (status == ACS_OK)
-        status = backend->ops->check(backend, draft.record);
-    if (status != ACS_OK) { /* the program did not ask for it: the context keeps no error */
+    if (draft.captured || draft.group) { /* no op of its own is issued */
+        ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%s': a launch in a capture or a group cannot be timed", acs_draft_name(&draft));
+        return acs_draft_drop(&draft);
+    }
+    if (acs_draft_bind(&draft) != ACS_OK)
+        return acs_draft_drop(&draft);
+    const acs_status status = backend->ops->check(backend, draft.record);
+    *unfit = status == ACS_ERR_ARGUMENT || status == ACS_ERR_UNSUPPORTED;
+    if (*unfit) { /* the program did not ask for this version */
         acs_draft_blame(&draft);
         acs_draft_take_back(&draft);
         return 0;
     }
+    if (status != ACS_OK)
+        return acs_draft_drop(&draft);
     draft.record->flags |= ACS_RECORD_TIMED;
     draft.record->type = 0; /* launched by itself */
     draft.record->u.launch.timing = timing;

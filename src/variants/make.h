@@ -25,7 +25,10 @@ void acs_variant_problem(const acs_launch_params *params, acs_problem_key *key);
 /* The kernel's name in profiles. */
 const char *acs_variant_kernel_name(const acs_launch_params *params);
 
-/* Queue a launch, and time it on the device for `timing`. 0 with an error: refused, and `timing` is not called. */
-acs_op acs_launch_timed(acs_context *context, const acs_launch_params *params, acs_timing *timing);
+/*
+ * Queue a launch, and time it on the device for `timing`. 0 with an error: refused, and `timing` is not called. *unfit: the
+ * backend refuses this kernel in this shape, and the context keeps no error.
+ */
+acs_op acs_launch_timed(acs_context *context, const acs_launch_params *params, acs_timing *timing, bool *unfit);
 
 #endif

@@ -185,7 +185,8 @@ static acs_status series_run(series *s)
 {
     timed_run *run = &s->runs[s->count++ % (RUNS_MOST + WARM_RUNS)];
     *run = (timed_run){.timing = {run_ended}};
-    s->last = acs_launch_timed(s->context, &s->params, &run->timing);
+    bool unfit;
+    s->last = acs_launch_timed(s->context, &s->params, &run->timing, &unfit);
     return s->last ? ACS_OK : acs_error_thread()->status;
 }
 

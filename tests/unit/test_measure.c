@@ -15,11 +15,11 @@ static void twice_body(const acs_grid *grid, void *const *args)
 {
     (void)grid;
     int *x = *(int *const *)args[0];
-    volatile int busy = 0;
-    for (int i = 0; i < 10000; i++)
+    volatile unsigned busy = 0;
+    for (unsigned i = 0; i < 10000; i++)
         busy += i;
     for (int i = 0; i < 4; i++)
-        x[i] = 3 * x[i] + busy % 2 + 1;
+        x[i] = (int)(3u * (unsigned)x[i] + (unsigned)busy % 2 + 1);
 }
 static const acs_kernel g_twice = ACS_KERNEL_HOST_INIT("twice", twice_body);
 

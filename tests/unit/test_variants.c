@@ -290,6 +290,47 @@ static void learnt_times_belong_to_their_kernel(void **state)
     assert_int_equal(unlink(file.path), 0);
 }
 
+/* A full FIFO is no fault of the version that was to be timed. */
+static void a_launch_without_room_blames_no_version(void **state)
+{
+    (void)state;
+    const profile_file file = write_profile("");
+    acs_options options = variant_options(file.path);
+    options.fifo = 2;
+    options.window = 1;
+    acs_context *context = open_with(&options);
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, *closure = &gate;
+    int counts[PLACES] = {0}, n = 2, *pointer = counts;
+    const acs_arg args[] = {{&pointer, sizeof pointer, ACS_ARG_POINTER}, {&n, sizeof n, ACS_ARG_VALUE}};
+    const acs_segment segment = ACS_INOUT(counts, 1);
+    acs_launch_params work = good_launch();
+    work.uses = (acs_uses){&segment, 1, NULL, NULL, 0};
+    work.no_wait = 1;
+    work.kernel = &g_base;
+    work.grid.x = 8;
+    work.block.x = 32;
+    work.args = (acs_args){args, 2};
+    pthread_mutex_lock(&gate);
+    assert_int_not_equal(acs_host(context, wait_for_gate, &closure, sizeof closure, ACS_USES(ACS_INOUT(counts, 1))), 0);
+    int refused = 0;
+    while (refused < OPS) { /* few find a place, for none of them ends before the gate is open */
+        if (acs_launch(context, &work))
+            continue;
+        assert_int_equal(acs_last_error(NULL), ACS_ERR_FULL);
+        refused++;
+    }
+    pthread_mutex_unlock(&gate);
+    assert_int_equal(acs_sync(context), ACS_OK);
+    for (int i = 0; i < OPS; i++) {
+        assert_int_not_equal(queue_work(context, counts, 2, acs_no_attributes(), (char *)counts), 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+    }
+    for (int i = 0; i < VERSIONS; i++)
+        assert_true(counts[i] >= 3);
+    assert_int_equal(acs_close(context), ACS_OK);
+    assert_int_equal(unlink(file.path), 0);
+}
+
 static acs_context *g_called;
 
 static size_t calls_acs(const acs_footprint_input *in, acs_launch_shape *shape)
@@ -329,6 +370,7 @@ int main(void)
         SET(an_op_in_a_group_has_one_version),
         SET(versions_are_tried_where_there_is_no_profile),
         SET(learnt_times_belong_to_their_kernel),
+        SET(a_launch_without_room_blames_no_version),
         SET(bad_shapes_are_refused),
         SET(versions_declared_anew_take_the_place_of_the_old),
     };
