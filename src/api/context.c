@@ -265,15 +265,23 @@ static acs_status read_options(const acs_options *options, acs_options *to)
     return acs_options_check(to);
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), end_length = strlen(end);
+    return length >= end_length && strcmp(text + length - end_length, end) == 0;
+}
+
+/* The options that are not at their defaults. */
 static void log_options(const acs_options *options)
 {
-    char text[4096];
+    char text[8192];
     if (!acs_log_enabled(ACS_LOG_INFO))
         return;
     (void)acs_options_dump(options, text, sizeof text);
     char *rest = text;
     for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        acs_log(ACS_LOG_INFO, "%s", line);
+        if (!ends_with(line, " (default)"))
+            acs_log(ACS_LOG_INFO, "%s", line);
 }
 
 /*
@@ -289,7 +297,9 @@ static acs_status check_copies(void)
 acs_status acs_open(const acs_options *options, acs_context **out)
 {
     ACS_NOT_CANCELLED;
+    static _Atomic(uint64_t) opened;
     acs_options effective;
+    acs_log_origin(0, NULL);
     if (acs_inside())
         return ACS_FAIL(ACS_ERR_STATE, 0, "%s", g_inside);
     if (!out)
@@ -307,6 +317,9 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     context->options = effective;
     context->fork_generation = acs_registry_fork_generation();
     context->opened_ns = acs_clock_ns();
+    context->number = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) + 1; /* a counter */
+    context->logs = acs_log_enabled(ACS_LOG_ERROR);
+    acs_log_origin(context->number, NULL);
     if (eventcounts_init(context)) {
         acs_registry_give(context);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");

@@ -43,6 +43,7 @@ typedef struct acs_variant_book acs_variant_book;
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
     uint32_t fork_generation; /* acs_registry_fork_generation() at acs_open */
+    bool logs;               /* calls tell the log from where they come; constant since acs_open */
     acs_context *next;       /* registry of open contexts, or list of free structs */
     uint32_t pins;           /* drains under way that acs_close waits for; guarded by the registry's mutex */
     acs_options options;     /* constant since acs_open */
@@ -73,6 +74,7 @@ struct acs_context {
     acs_pairs *pairs;           /* pairs of ops that serialise; NULL without ACS_STATS */
     acs_activity *activity;     /* how many ops run at once; NULL without ACS_STATS */
     uint64_t opened_ns;         /* acs_clock_ns() at acs_open; tells the context from earlier ones in this struct */
+    uint64_t number;            /* from 1 in the order of acs_open, in the log */
 
     /* actions with which callers step; action_taken[i]: a thread has actions[i] */
     acs_action *actions[TUNE_CALLER_ACTIONS];

@@ -59,7 +59,11 @@ acs_context *acs_context_enter(acs_context *context, const char *function)
     }
     if (!context)
         context = acs_default();
-    return context && acs_registry_check(context, function) ? context : NULL;
+    if (!context || !acs_registry_check(context, function))
+        return NULL;
+    if (ACS_UNLIKELY(context->logs))
+        acs_log_origin(context->number, NULL);
+    return context;
 }
 
 /* A refused op leaves a hole in program order, so the context keeps the error for its waits to return. */
@@ -80,5 +84,7 @@ acs_context *acs_context_enter_op(acs_context *context, const char *function, co
     acs_context *entered = acs_context_enter(context, function);
     if (ACS_UNLIKELY(!entered))
         acs_context_refuse_op(context, site);
+    else if (ACS_UNLIKELY(entered->logs))
+        acs_log_origin(entered->number, site);
     return entered;
 }

@@ -281,6 +281,7 @@ static void *worker_main(void *argument)
     acs_context *context = start.context;
     free(argument);
     tl_ours = true;
+    acs_log_origin(context->number, NULL);
     acs_thread_pin(acs_context_cpu_next(context));
     context->backend->ops->thread_enter(context->backend);
     uint64_t idle_since = 0;

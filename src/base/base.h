@@ -42,7 +42,11 @@ void acs_error_fill(acs_error *error, acs_status status, int native, const char 
 /* Copy to a program's struct, but no more than its `size` bytes. */
 void acs_error_copy(acs_error *to, const acs_error *from);
 
-/* Log to standard error. The process has one level: the highest that any context asked for. Any thread. */
+/*
+ * Log to standard error. The process has one level: the highest that any context asked for. Any thread. The lines of a
+ * thread name the origin that it gave last: number of a context (0: none), and a call site in static storage, or NULL.
+ */
+void acs_log_origin(uint64_t context, const acs_site *site);
 void acs_log_set_level(int level);
 bool acs_log_enabled(int level);
 void acs_log(int level, const char *format, ...) ACS_PRINTF(2, 3);

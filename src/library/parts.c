@@ -12,6 +12,7 @@
 #include "debug/barriers.h"
 #include "debug/dot.h"
 #include "debug/memory_log.h"
+#include "debug/op_log.h"
 #include "groups/admission.h"
 #include "groups/group_schedule.h"
 #include "groups/group.h"
@@ -284,6 +285,7 @@ static acs_status core_opened(acs_context *context)
 {
     ACS_TRY(acs_group_schedule_open(context));
     ACS_TRY(acs_dot_open(context));
+    acs_op_log_open(context);
     ACS_TRY(acs_repeats_open(context));
     ACS_TRY(acs_variant_book_open(context));
     return acs_sim_driver_open(context);

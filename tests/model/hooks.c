@@ -118,6 +118,12 @@ acs_status acs_fail(acs_status status, int native, const char *where, const char
     model_fail("%s fails with status %d: %s", where, (int)status, format);
 }
 
+void acs_log_origin(uint64_t context, const acs_site *site)
+{
+    (void)context;
+    (void)site;
+}
+
 void acs_log(int level, const char *format, ...)
 {
     (void)level;

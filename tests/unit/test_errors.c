@@ -9,6 +9,7 @@
 #include "base/base.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -163,6 +164,17 @@ static void log_end(struct capture *capture, char *text, size_t bytes)
     text[used] = 0;
 }
 
+/* The line behind its time of day, 23:47:46.123456. */
+static const char *after_time(const char *line)
+{
+    unsigned hour, minute, second, micro;
+    int used = 0;
+    assert_int_equal(sscanf(line, "%2u:%2u:%2u.%6u %n", &hour, &minute, &second, &micro, &used), 4);
+    assert_int_equal(used, 16);
+    assert_true(hour < 24 && minute < 60 && second < 61);
+    return line + used;
+}
+
 /* The level is only ever raised, so the tests of the log run in this order. */
 static void log_when_off_writes_nothing(void **state)
 {
@@ -193,7 +205,27 @@ static void log_up_to_the_level_writes_whole_lines(void **state)
     fail_with(3);
     log_end(&capture, text, sizeof text);
 
-    assert_string_equal(text, "acs: warn: width 4\nacs: error: fail_with: ACS_ERR_ARGUMENT: grid.x is 3\n");
+    const char *second = strchr(text, '\n') + 1;
+    assert_string_equal(after_time(second), "acs: error: fail_with: ACS_ERR_ARGUMENT: grid.x is 3\n");
+    *(char *)strchr(text, '\n') = 0;
+    assert_string_equal(after_time(text), "acs: warn: width 4");
+}
+
+static void lines_name_the_origin_that_the_thread_gave(void **state)
+{
+    (void)state;
+    static const acs_site site = {"name", "main.c", 42};
+    struct capture capture;
+    char text[256];
+    acs_log_set_level(ACS_LOG_WARN);
+
+    log_start(&capture);
+    acs_log_origin(7, &site);
+    acs_log(ACS_LOG_WARN, "width %d", 4);
+    acs_log_origin(0, NULL);
+    log_end(&capture, text, sizeof text);
+
+    assert_string_equal(after_time(text), "acs: warn: context 7: main.c:42: width 4\n");
 }
 
 static void log_level_when_lowered_stays(void **state)
@@ -274,6 +306,7 @@ int main(void)
         cmocka_unit_test(copy_to_a_struct_without_size_writes_nothing),
         cmocka_unit_test(log_when_off_writes_nothing),
         cmocka_unit_test(log_up_to_the_level_writes_whole_lines),
+        cmocka_unit_test(lines_name_the_origin_that_the_thread_gave),
         cmocka_unit_test(log_level_when_lowered_stays),
         cmocka_unit_test(log_of_a_long_text_is_one_line),
         cmocka_unit_test(random_with_one_seed_repeats),

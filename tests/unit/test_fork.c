@@ -156,12 +156,12 @@ static void stderr_to(int descriptor)
 /* Start a thread that opens the default context and stands still in the midst of that: its log goes to a full pipe. */
 static pthread_t open_default_halfway(int *pipe_end)
 {
-    static const char filling[3900];
+    static const char filling[4000];
     int ends[2], before = 0, now = 0;
     pthread_t opener;
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
-    assert_int_equal(write(ends[1], filling, sizeof filling), sizeof filling); /* of the log a line or two fit */
+    assert_int_equal(write(ends[1], filling, sizeof filling), sizeof filling); /* one line fits, of two or more */
     assert_int_equal(ioctl(ends[0], FIONREAD, &before), 0);
     stderr_to(ends[1]);
     setenv("ACS_LOG", "info", 1);

@@ -158,7 +158,7 @@ static void a_file_that_has_no_effect_is_told(void **state)
     acs_options options = host_options();
     (void)snprintf(options.topology, sizeof options.topology, "/no/such/file");
     log_of_open(&options, text);
-    assert_non_null(strstr(text, "warn: ACS_TOPOLOGY has no effect: there is one device"));
+    assert_non_null(strstr(text, "ACS_TOPOLOGY has no effect: there is one device"));
 }
 
 /* Nothing is recommended that cannot be done. */

@@ -189,7 +189,7 @@ static void acquire_in_decreasing_rank_aborts_naming_both(void **state)
     char text[256];
     int status = take_in_child(ACS_RANK_POOL, ACS_RANK_CORE, text, sizeof text);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    assert_string_equal(text, "acs: error: lock order: CORE taken while POOL is held\n");
+    assert_non_null(strstr(text, "acs: error: lock order: CORE taken while POOL is held\n"));
 }
 
 static void acquire_twice_in_one_rank_aborts(void **state)
@@ -201,7 +201,7 @@ static void acquire_twice_in_one_rank_aborts(void **state)
     char text[256];
     int status = take_in_child(ACS_RANK_CORE, ACS_RANK_CORE, text, sizeof text);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    assert_string_equal(text, "acs: error: lock order: CORE taken while CORE is held\n");
+    assert_non_null(strstr(text, "acs: error: lock order: CORE taken while CORE is held\n"));
 }
 
 static void acquire_after_release_of_a_higher_rank_is_allowed(void **state)

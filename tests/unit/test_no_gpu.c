@@ -61,7 +61,8 @@ static const char *log_of(int backend, const char *reason)
 
 static void assert_told_once(const char *text)
 {
-    assert_says(text, "acs: error: kernel 'first'");
+    assert_says(text, " acs: error: context ");
+    assert_says(text, ": kernel 'first'");
     assert_int_equal(times_said(text, g_cannot), 1);
     assert_int_equal(times_said(text, "\n"), 1);
 }
