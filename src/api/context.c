@@ -284,6 +284,11 @@ static void log_options(const acs_options *options)
             acs_log(ACS_LOG_INFO, "%s", line);
 }
 
+static void name_in_log(acs_context *context)
+{
+    atomic_store_explicit(&context->logs, true, memory_order_relaxed); /* guards no other data */
+}
+
 /*
  * Refuse to be the second copy of the library in the process. Skipped in a forked child: a thread of the parent may
  * have held the loader's lock, which nobody releases there. This copy passed the check in the parent, and another copy
@@ -318,7 +323,6 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     context->fork_generation = acs_registry_fork_generation();
     context->opened_ns = acs_clock_ns();
     context->number = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) + 1; /* a counter */
-    context->logs = acs_log_enabled(ACS_LOG_ERROR);
     acs_log_origin(context->number, NULL);
     if (eventcounts_init(context)) {
         acs_registry_give(context);
@@ -334,6 +338,8 @@ acs_status acs_open(const acs_options *options, acs_context **out)
     log_options(&effective);
     atomic_store_explicit(&context->open, 1, memory_order_relaxed); /* published with the handle by the caller */
     acs_registry_add(context);
+    if (acs_log_enabled(ACS_LOG_ERROR))
+        acs_registry_visit(name_in_log); /* the level is the process's, so other contexts have a log now, too */
     if (context->hooks)
         context->hooks->opened(context);
     *out = context;
@@ -373,6 +379,7 @@ acs_status acs_close(acs_context *context)
         return acs_fail(ACS_ERR_STATE, 0, "acs_close", "%s", g_inside);
     if (!acs_registry_check(context, "acs_close"))
         return ACS_ERR_STATE;
+    acs_log_origin(context->number, NULL);
     (void)acs_registry_clear_default(context);
     (void)acs_context_drain(context);
     (void)acs_decisions_look(context);
@@ -400,7 +407,8 @@ void acs_compat_drain(void)
     acs_context *pinned[PINNED_MOST];
     uint32_t count = acs_registry_pin_all(pinned, PINNED_MOST);
     while (count > 0) {
-        (void)acs_context_drain(pinned[--count]);
+        acs_log_origin(pinned[--count]->number, NULL);
+        (void)acs_context_drain(pinned[count]);
         acs_registry_unpin(pinned[count]);
     }
 }

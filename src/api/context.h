@@ -43,7 +43,7 @@ typedef struct acs_variant_book acs_variant_book;
 struct acs_context {
     _Atomic(uint32_t) open;  /* 1 between acs_open and acs_close */
     uint32_t fork_generation; /* acs_registry_fork_generation() at acs_open */
-    bool logs;               /* calls tell the log from where they come; constant since acs_open */
+    _Atomic(bool) logs;      /* there is a log, so calls tell it from where they come */
     acs_context *next;       /* registry of open contexts, or list of free structs */
     uint32_t pins;           /* drains under way that acs_close waits for; guarded by the registry's mutex */
     acs_options options;     /* constant since acs_open */

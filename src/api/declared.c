@@ -5,6 +5,8 @@
  */
 #include "api/declared.h"
 
+#include "api/identity.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,17 +14,8 @@
 
 enum { DECLARED_FIRST = 64 /* cells of the first table; power of two */ };
 
-typedef enum identity_kind { BY_FUNCTION, BY_HOST, BY_NAME } identity_kind;
-
-/* What a kernel is known by. */
-typedef struct identity {
-    identity_kind kind;
-    const void *address; /* of a function or body; NULL by name */
-    const char *name;    /* by name; else NULL */
-} identity;
-
 typedef struct entry {
-    identity of; /* constant, as the next one */
+    acs_identity of; /* constant, as the next one */
     uint64_t hash;
     _Atomic(uint32_t) turn; /* odd: the next two are being written */
     _Atomic(acs_footprint) footprint; /* NULL: none is declared */
@@ -69,16 +62,6 @@ static void watch_forks(void)
 
 /* ------------------------------------------------------------------------------------------------------------ table */
 
-static identity known_by(identity_kind kind, const void *address)
-{
-    return (identity){kind, address, NULL};
-}
-
-static identity by_name(const char *name)
-{
-    return (identity){BY_NAME, NULL, name};
-}
-
 /* Parts of mangled names that nvcc makes unique to a file, from its path: of anonymous namespaces and static functions. */
 static const char *const g_file_parts[] = {"_GLOBAL__N__", "_INTERNAL_"};
 
@@ -115,22 +98,13 @@ static char *plain_name(const char *name)
     return copy;
 }
 
-static uint64_t hash_of(identity of)
+static bool is_same(const entry *e, acs_identity of, uint64_t hash)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)of.address ^ (uint64_t)of.kind << 60;
-    for (const char *c = of.name; c && *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    return acs_hash64(hash);
-}
-
-static bool is_same(const entry *e, identity of, uint64_t hash)
-{
-    return e->hash == hash && e->of.kind == of.kind && e->of.address == of.address &&
-           (!of.name || strcmp(e->of.name, of.name) == 0);
+    return e->hash == hash && acs_identity_is(of, e->of);
 }
 
 /* The cell that holds the entry, or the empty cell where it belongs. A table is never full. */
-static cell *cell_of(table *t, identity of, uint64_t hash)
+static cell *cell_of(table *t, acs_identity of, uint64_t hash)
 {
     for (uint64_t i = hash;; i++) {
         cell *at = &t->cells[i & t->mask];
@@ -140,10 +114,10 @@ static cell *cell_of(table *t, identity of, uint64_t hash)
     }
 }
 
-static entry *find_entry(identity of)
+static entry *find_entry(acs_identity of)
 {
     table *t = atomic_load_explicit(&g_table, memory_order_acquire); /* A */
-    return t ? atomic_load_explicit(cell_of(t, of, hash_of(of)), memory_order_acquire) /* A */ : NULL;
+    return t ? atomic_load_explicit(cell_of(t, of, acs_identity_hash(of)), memory_order_acquire) /* A */ : NULL;
 }
 
 /* Make the first table, or one twice as large. False: no memory. */
@@ -167,9 +141,9 @@ static bool grow_locked(table *old)
 }
 
 /* The entry of an identity, made if there is none. NULL: no memory. */
-static entry *insert_locked(identity of)
+static entry *insert_locked(acs_identity of)
 {
-    const uint64_t hash = hash_of(of);
+    const uint64_t hash = acs_identity_hash(of);
     const size_t name_bytes = of.name ? strlen(of.name) + 1 : 0;
     entry *e = find_entry(of);
     /* Relaxed: written under the lock, which is held. */
@@ -207,14 +181,10 @@ static void write_locked(entry *e, acs_footprint footprint, const void *user)
 
 acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const void *user)
 {
-    if (!kernel || (!kernel->function && !kernel->host && (!kernel->name || !kernel->name[0])))
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_declare: the kernel %s",
-                        kernel ? "has no function, no host body and no name" : "is NULL");
+    ACS_TRY(acs_identity_check(kernel, "acs_declare"));
     const bool named = !kernel->function && !kernel->host;
     char *const name = named ? plain_name(kernel->name) : NULL;
-    const identity of = kernel->function ? known_by(BY_FUNCTION, kernel->function)
-                        : kernel->host   ? known_by(BY_HOST, (const void *)(uintptr_t)kernel->host)
-                                         : by_name(name);
+    const acs_identity of = named ? acs_identity_by_name(name) : acs_identity_of(kernel);
     (void)pthread_once(&g_fork_once, watch_forks);
     lock();
     entry *e = named && !name ? NULL : footprint ? insert_locked(of) : find_entry(of);
@@ -244,7 +214,7 @@ static bool read(const entry *e, acs_declaration *declaration)
     }
 }
 
-static bool find_declared(identity of, acs_declaration *declaration)
+static bool find_declared(acs_identity of, acs_declaration *declaration)
 {
     const entry *e = find_entry(of);
     return e && read(e, declaration);
@@ -256,8 +226,8 @@ static entry *ask_name(acs_backend *backend, const acs_kernel *kernel)
     const char *const given = backend->ops->kernel_name(backend, kernel);
     char *const name = given ? plain_name(given) : NULL;
     lock();
-    entry *function = insert_locked(known_by(BY_FUNCTION, kernel->function));
-    entry *named = function && name ? insert_locked(by_name(name)) : function;
+    entry *function = insert_locked(acs_identity_at(ACS_BY_FUNCTION, kernel->function));
+    entry *named = function && name ? insert_locked(acs_identity_by_name(name)) : function;
     if (named)
         atomic_store_explicit(&function->named, named, memory_order_release); /* A */
     unlock();
@@ -268,11 +238,11 @@ static entry *ask_name(acs_backend *backend, const acs_kernel *kernel)
 /* The declaration of the name that the driver has for a function. */
 static bool find_by_driver(acs_backend *backend, const acs_kernel *kernel, acs_declaration *declaration)
 {
-    const entry *function = find_entry(known_by(BY_FUNCTION, kernel->function));
+    const entry *function = find_entry(acs_identity_at(ACS_BY_FUNCTION, kernel->function));
     const entry *named = function ? atomic_load_explicit(&function->named, memory_order_acquire) /* A */ : NULL;
     if (!named && backend->ops->kernel_name)
         named = ask_name(backend, kernel);
-    return named && named->of.kind == BY_NAME && read(named, declaration);
+    return named && named->of.kind == ACS_BY_NAME && read(named, declaration);
 }
 
 /* The declaration of the name in the launch's acs_kernel. */
@@ -280,9 +250,9 @@ static bool find_by_own_name(const char *given, acs_declaration *declaration)
 {
     const char *end;
     if (!file_part(given, &end))
-        return find_declared(by_name(given), declaration);
+        return find_declared(acs_identity_by_name(given), declaration);
     char *const name = plain_name(given);
-    const bool found = name && find_declared(by_name(name), declaration);
+    const bool found = name && find_declared(acs_identity_by_name(name), declaration);
     free(name);
     return found;
 }
@@ -291,11 +261,11 @@ bool acs_declared_find(acs_backend *backend, const acs_kernel *kernel, const voi
 {
     if (!atomic_load_explicit(&g_table, memory_order_relaxed)) /* relaxed: whoever declared before is ordered by that */
         return false;
-    if (kernel->function && find_declared(known_by(BY_FUNCTION, kernel->function), declaration))
+    if (kernel->function && find_declared(acs_identity_at(ACS_BY_FUNCTION, kernel->function), declaration))
         return true;
-    if (stub && find_declared(known_by(BY_FUNCTION, stub), declaration))
+    if (stub && find_declared(acs_identity_at(ACS_BY_FUNCTION, stub), declaration))
         return true;
-    if (kernel->host && find_declared(known_by(BY_HOST, (const void *)(uintptr_t)kernel->host), declaration))
+    if (kernel->host && find_declared(acs_identity_at(ACS_BY_HOST, acs_identity_host(kernel)), declaration))
         return true;
     if (kernel->function && find_by_driver(backend, kernel, declaration))
         return true;

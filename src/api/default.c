@@ -61,7 +61,8 @@ acs_context *acs_context_enter(acs_context *context, const char *function)
         context = acs_default();
     if (!context || !acs_registry_check(context, function))
         return NULL;
-    if (ACS_UNLIKELY(context->logs))
+    /* Relaxed, and below: a call that misses the change is named as the thread's call before. */
+    if (ACS_UNLIKELY(atomic_load_explicit(&context->logs, memory_order_relaxed)))
         acs_log_origin(context->number, NULL);
     return context;
 }
@@ -84,7 +85,7 @@ acs_context *acs_context_enter_op(acs_context *context, const char *function, co
     acs_context *entered = acs_context_enter(context, function);
     if (ACS_UNLIKELY(!entered))
         acs_context_refuse_op(context, site);
-    else if (ACS_UNLIKELY(entered->logs))
+    else if (ACS_UNLIKELY(atomic_load_explicit(&entered->logs, memory_order_relaxed)))
         acs_log_origin(entered->number, site);
     return entered;
 }

@@ -114,6 +114,14 @@ void acs_registry_remove(acs_context *context)
     pthread_mutex_unlock(&g_mutex);
 }
 
+void acs_registry_visit(void (*visit)(acs_context *context))
+{
+    pthread_mutex_lock(&g_mutex);
+    for (acs_context *context = g_open; context; context = context->next)
+        visit(context);
+    pthread_mutex_unlock(&g_mutex);
+}
+
 uint32_t acs_registry_pin_all(acs_context **pinned, uint32_t capacity)
 {
     uint32_t count = 0;

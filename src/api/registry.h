@@ -12,6 +12,9 @@ void acs_registry_init(void);
 /* Number of forks between the first process that used the library and this one, plus 1. */
 uint32_t acs_registry_fork_generation(void);
 
+/* Call `visit` for each open context; none is added or removed meanwhile. It must not call the registry. */
+void acs_registry_visit(void (*visit)(acs_context *context));
+
 /* Take a zeroed struct; NULL: no memory. Give it back by acs_registry_give. */
 acs_context *acs_registry_take(void);
 void acs_registry_give(acs_context *context);

@@ -5,19 +5,14 @@
 #include "variants/sets.h"
 
 #include "api/context.h"
+#include "api/identity.h"
 #include "api/registry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONTEXTS_MOST = 256 }; /* most open contexts that are told of the first set */
-
-/* A kernel is known by the first of these that it has. */
-typedef enum identity_kind { BY_FUNCTION, BY_HOST, BY_NAME } identity_kind;
-
 typedef struct row {
-    identity_kind kind;
-    const void *address; /* of the function or body; by name: the name */
+    acs_identity of;
     const acs_variant_set *set;
 } row;
 
@@ -52,50 +47,30 @@ static void watch_forks(void)
 
 /* ------------------------------------------------------------------------------------------------------------ lookup */
 
-static uint64_t hash_of_identity(identity_kind kind, const void *address)
-{
-    uint64_t hash = (uint64_t)kind << 60;
-    if (kind != BY_NAME)
-        return acs_hash64(hash ^ (uint64_t)(uintptr_t)address);
-    for (const char *c = address; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
-    return acs_hash64(hash);
-}
-
-static bool is_row(const row *r, identity_kind kind, const void *address)
-{
-    return r->kind == kind && (kind == BY_NAME ? strcmp(r->address, address) == 0 : r->address == address);
-}
-
 /* The row of a kernel, or the empty row where it belongs. */
-static const row *row_of(const table *t, identity_kind kind, const void *address)
+static const row *row_of(const table *t, acs_identity of)
 {
-    for (uint64_t i = hash_of_identity(kind, address);; i++)
-        if (!t->rows[i & t->mask].set || is_row(&t->rows[i & t->mask], kind, address))
+    for (uint64_t i = acs_identity_hash(of);; i++)
+        if (!t->rows[i & t->mask].set || acs_identity_is(of, t->rows[i & t->mask].of))
             return &t->rows[i & t->mask];
 }
 
 /* A set without other versions stands for a kernel whose versions were taken back. */
-static const acs_variant_set *find_in(const table *t, identity_kind kind, const void *address)
+static const acs_variant_set *find_in(const table *t, acs_identity of)
 {
-    const acs_variant_set *set = address ? row_of(t, kind, address)->set : NULL;
+    const acs_variant_set *set = of.address || of.name ? row_of(t, of)->set : NULL;
     return set && set->count > 1 ? set : NULL;
-}
-
-static const void *host_of(const acs_kernel *kernel)
-{
-    return (const void *)(uintptr_t)kernel->host;
 }
 
 const acs_variant_set *acs_variant_set_find(const acs_kernel *kernel, const void *stub)
 {
     const table *t = atomic_load_explicit(&g_table, memory_order_acquire); /* A */
-    const acs_variant_set *set = t ? find_in(t, BY_FUNCTION, kernel->function) : NULL;
+    const acs_variant_set *set = t ? find_in(t, acs_identity_at(ACS_BY_FUNCTION, kernel->function)) : NULL;
     if (!set && t)
-        set = find_in(t, BY_FUNCTION, stub);
+        set = find_in(t, acs_identity_at(ACS_BY_FUNCTION, stub));
     if (!set && t)
-        set = find_in(t, BY_HOST, host_of(kernel));
-    return set || !t ? set : find_in(t, BY_NAME, kernel->name);
+        set = find_in(t, acs_identity_at(ACS_BY_HOST, acs_identity_host(kernel)));
+    return set || !t ? set : find_in(t, acs_identity_by_name(kernel->name));
 }
 
 bool acs_variant_sets_exist(void)
@@ -158,10 +133,10 @@ static bool publish_locked(table *old, const row *more)
         return false;
     t->mask = rows - 1;
     t->older = old;
-    *(row *)(uintptr_t)row_of(t, more->kind, more->address) = *more;
+    *(row *)(uintptr_t)row_of(t, more->of) = *more;
     t->count = 1;
     for (uint32_t i = 0; old && i <= old->mask; i++) {
-        row *to = old->rows[i].set ? (row *)(uintptr_t)row_of(t, old->rows[i].kind, old->rows[i].address) : NULL;
+        row *to = old->rows[i].set ? (row *)(uintptr_t)row_of(t, old->rows[i].of) : NULL;
         if (!to || to->set)
             continue;
         *to = old->rows[i];
@@ -171,27 +146,21 @@ static bool publish_locked(table *old, const row *more)
     return true;
 }
 
-/* From now on launches of all open contexts look for versions; contexts that open later look by themselves. */
-static void tell_contexts(void)
+static void look_for_versions(acs_context *context)
 {
-    acs_context *contexts[CONTEXTS_MOST];
-    const uint32_t count = acs_registry_pin_all(contexts, CONTEXTS_MOST);
-    for (uint32_t i = 0; i < count; i++) {
-        acs_context_add_mode(contexts[i], ACS_MODE_VARIANTS);
-        acs_registry_unpin(contexts[i]);
-    }
+    acs_context_add_mode(context, ACS_MODE_VARIANTS);
 }
 
-static acs_status declare(const row *identity, const acs_variant *variants, size_t count)
+static acs_status declare(const acs_kernel *kernel, const acs_variant *variants, size_t count)
 {
-    row made = *identity;
-    char *name = made.kind == BY_NAME ? malloc(strlen(made.address) + 1) : NULL;
+    row made = {acs_identity_of(kernel), NULL};
+    char *name = made.of.name ? malloc(strlen(made.of.name) + 1) : NULL;
     acs_variant_set *set = make_set(variants, count);
-    bool done = set && (made.kind != BY_NAME || name);
+    bool done = set && (!made.of.name || name);
     if (done && name)
-        made.address = strcpy(name, made.address);
+        made.of.name = strcpy(name, made.of.name);
     if (set)
-        set->owner = made.kind == BY_NAME ? NULL : made.address; /* one name is one kernel */
+        set->owner = made.of.address; /* NULL by name: one name is one kernel */
     made.set = set;
     (void)pthread_once(&g_fork_once, watch_forks);
     lock();
@@ -205,24 +174,14 @@ static acs_status declare(const row *identity, const acs_variant *variants, size
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "acs_variants: no memory for %zu versions", count);
 }
 
-static row identity_of(const acs_kernel *kernel)
-{
-    if (kernel->function)
-        return (row){BY_FUNCTION, kernel->function, NULL};
-    return kernel->host ? (row){BY_HOST, host_of(kernel), NULL} : (row){BY_NAME, kernel->name, NULL};
-}
-
 acs_status acs_variants(const acs_kernel *kernel, const acs_variant *variants, size_t count)
 {
-    if (!kernel || (!kernel->function && !kernel->host && (!kernel->name || !kernel->name[0])))
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_variants: the kernel %s",
-                        kernel ? "has no function, no host body and no name" : "is NULL");
+    ACS_TRY(acs_identity_check(kernel, "acs_variants"));
     if (count && !variants)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_variants: %zu versions at NULL", count);
     ACS_TRY(check_variants(variants, count));
-    const row identity = identity_of(kernel);
-    ACS_TRY(declare(&identity, variants, count));
-    tell_contexts();
+    ACS_TRY(declare(kernel, variants, count));
+    acs_registry_visit(look_for_versions); /* contexts that open later look by themselves */
     return ACS_OK;
 }
 

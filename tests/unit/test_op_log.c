@@ -58,12 +58,35 @@ static const char *find(const char *from, const char *words)
     return at;
 }
 
+/* The level of the log is the process's. */
+static void calls_name_their_context_if_another_one_has_the_log(void **state)
+{
+    (void)state;
+    static char text[TEXT_BYTES];
+    capture c;
+    acs_context *quiet = NULL, *loud = NULL;
+    acs_options options;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_HOST;
+    assert_int_equal(acs_open(&options, &quiet), ACS_OK);
+    options.log = ACS_LOG_ERROR;
+    assert_int_equal(acs_open(&options, &loud), ACS_OK);
+    capture_begin(&c);
+    (void)acs_wait(loud, 12);
+    (void)acs_wait(quiet, 11);
+    capture_end(&c, text, sizeof text);
+    assert_says(text, "context 2: acs_wait: ACS_ERR_ARGUMENT: op 12 was never queued\n");
+    assert_says(text, "context 1: acs_wait: ACS_ERR_ARGUMENT: op 11 was never queued\n");
+    assert_int_equal(acs_close(loud), ACS_OK);
+    assert_int_equal(acs_close(quiet), ACS_OK);
+}
+
 static void info_names_the_options_that_are_not_default_alone(void **state)
 {
     (void)state;
     static char text[TEXT_BYTES];
     log_of_ops(ACS_LOG_INFO, do_nothing, ACS_OK, text);
-    assert_says(text, " acs: info: context 1: ACS_WINDOW=77 (program)\n");
+    assert_says(text, " acs: info: context 3: ACS_WINDOW=77 (program)\n");
     assert_int_equal(times_said(text, "(default)"), 0);
     assert_int_equal(times_said(text, "op 1 "), 0);
 }
@@ -94,6 +117,7 @@ static void debug_tells_how_an_op_failed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_name_their_context_if_another_one_has_the_log),
         cmocka_unit_test(info_names_the_options_that_are_not_default_alone),
         cmocka_unit_test(debug_follows_each_op),
         cmocka_unit_test(debug_tells_how_an_op_failed),
