@@ -310,7 +310,7 @@ def text(profile):
             lines += ["beside %s %d %.6g %s" % (version, share, us, what)
                       for (version, share, what), us in problem.beside.items()]
     for mix in profile.mixes.values():
-        lines.append("mix " + " ".join("%s %.6g" % model for model in mix.models))
+        lines.append("mix " + " ".join("%s %.17g" % model for model in mix.models))
         lines += ["setting %s fit %d share %d" % ((name,) + mix.settings[name]) for name, _ in mix.models
                   if name in mix.settings]
         if mix.throughput is not None:

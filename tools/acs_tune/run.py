@@ -97,9 +97,11 @@ def _cache_folder():
 
 
 def _is_profile(path):
+    """Whether the first line that is no comment is a profile's head."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline().strip() == profiles.HEAD
+            lines = (line.split("#")[0].strip() for line in file)
+            return next(filter(None, lines), "") == profiles.HEAD
     except OSError:
         return False
 
