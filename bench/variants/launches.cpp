@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "acs_context.h"
 #include "memory.h"
 #include "operators.h"
 
@@ -42,12 +43,8 @@ acs_op queue(acs_context *context, const operation &o, const acs_attributes &att
     const acs_launch_params l = launch_of(o, attributes, room);
     const acs_op op = acs_launch(context, &l);
 
-    if (op == 0) {
-        acs_error e = {};
-        e.size = sizeof e;
-        (void)acs_last_error(&e);
-        bench::require(false, (o.name + ": " + e.text).c_str());
-    }
+    if (op == 0)
+        bench::require(false, bench::acs_error_text(o.name.c_str()).c_str());
     return op;
 }
 

@@ -35,7 +35,7 @@ static const char *const usage =
     "  --cpu N          pin the program's thread to CPU N and the library's to those behind             (not pinned)\n"
     "  --json FILE      write all figures; rows that are done stay in it when the program is interrupted\n"
     "ways\n"
-    "  streams     plain CUDA, a stream for each instance; versions that are fastest alone\n"
+    "  streams     plain CUDA, a stream for each instance; versions that are fastest alone (--fit library: base)\n"
     "  baseline-1  ACS, the same versions, no shares\n"
     "  baseline-2  ACS, the same versions, with the shares of the GPU that are best for this mix\n"
     "  conco       ACS, version and share as acs_mix_plan finds them for this mix\n"

@@ -37,8 +37,6 @@ public:
      *  @param batch  1, or samples of dlrm */
     network(const std::string &name, int batch, tensors &where);
 
-    const std::string &name() const { return name_; }
-    int batch() const { return batch_; }
     /** Name and batch in a word: "dlrm-512". */
     std::string label() const;
     /** Makes instances until there are so many; weights are shared. */

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "acs_context.h"
@@ -80,11 +79,8 @@ acs_options session::options_of_contexts() const
 acs_context *session::planned()
 {
     if (!planned_) {
-        const char *const had = getenv("ACS_TUNE");
-        const std::string before = had ? had : "";
-        (void)setenv("ACS_TUNE", "mix", 1);
         acs_options o = options_of_contexts();
-        (void)(had ? setenv("ACS_TUNE", before.c_str(), 1) : unsetenv("ACS_TUNE"));
+        o.tune = ACS_TUNE_MIX;
         planned_ = bench::acs_open_for(settings_.where(), o);
     }
     return planned_;
@@ -227,7 +223,6 @@ std::vector<choice> plan_mix(session &s, const std::vector<std::string> &names, 
         models.push_back(acs_mix_model{name.c_str(), 1});
     how.size = sizeof how;
     how.runs = runs;
-    how.free_fit = 1;
     how.seed = s.options().seed;
     if (acs_mix_plan(s.planned(), models.data(), models.size(), run_mix, &call, &how, best.data(), nullptr) != ACS_OK) {
         why = bench::acs_error_text("acs_mix_plan");

@@ -36,10 +36,10 @@ class progress {
 public:
     explicit progress(double steps) : steps_(steps), begin_(std::chrono::steady_clock::now()), told_(begin_) {}
     void step(const std::string &what);
-    void more(double steps) { steps_ += steps; }
 
 private:
-    double steps_, done_ = 0;
+    const double steps_;
+    double done_ = 0;
     std::chrono::steady_clock::time_point begin_, told_;
 };
 
