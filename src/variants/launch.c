@@ -65,11 +65,11 @@ static bool launch_trial(acs_context *context, const acs_launch_params *p, const
                          const acs_book_entry *entry, uint32_t step, acs_op *op)
 {
     bool fits[ACS_VERSIONS_MOST];
-    acs_version_launch v;
+    acs_version_launch version[ACS_VERSIONS_MOST];
     acs_status status = ACS_OK;
     uint32_t number;
     for (uint32_t i = 0; i < set->count; i++) {
-        fits[i] = acs_variant_make(p, set, i, &v, &status);
+        fits[i] = acs_variant_make(p, set, i, &version[i], &status);
         if (status != ACS_OK) {
             *op = refuse(context, p);
             return true;
@@ -79,15 +79,12 @@ static bool launch_trial(acs_context *context, const acs_launch_params *p, const
     if (!timing)
         return false;
     const acs_error before = *acs_error_thread();
-    acs_version_launch trial;
-    bool unfit = true;
-    *op = 0;
-    if (acs_variant_make(p, set, number, &trial, &status)) {
-        trial.params.attributes.fit = 0;
-        if (!p->attributes.share && context->backend->ops->share_find && step + 1 < ACS_SHARE_STEPS)
-            trial.params.attributes.share = (uint8_t)((step + 1) * ACS_SHARE_STEP_PERCENT);
-        *op = acs_launch_timed(context, &trial.params, timing, &unfit);
-    }
+    acs_launch_params *trial = &version[number].params;
+    trial->attributes.fit = 0;
+    if (!p->attributes.share && context->backend->ops->share_find && step + 1 < ACS_SHARE_STEPS)
+        trial->attributes.share = (uint8_t)((step + 1) * ACS_SHARE_STEP_PERCENT);
+    bool unfit;
+    *op = acs_launch_timed(context, trial, timing, &unfit);
     if (*op)
         return true;
     acs_book_trial_refused(timing, unfit);

@@ -35,9 +35,9 @@ static size_t small_blocks(const acs_footprint_input *in, acs_launch_shape *shap
 
 static void declare(const acs_kernel *kernel)
 {
-    const bool mixes = kernel->host == mix_body;
     acs_kernel again = *kernel;
-    again.host = mixes ? mix_again_body : kernel->host;
+    if (kernel->host == mix_body)
+        again.host = mix_again_body;
     const acs_variant versions[] = {{"blocks", &again, more_blocks, NULL}, {"small", kernel, small_blocks, NULL},
                                     {"same", kernel, NULL, NULL}};
     (void)acs_variants(kernel, versions, 3); /* without memory the kernel has one version */
