@@ -23,8 +23,8 @@
  * **Promises.** Suppose that every footprint covers what its op touches, and that kernels are deterministic and end on
  * their own. Then memory ends up exactly as if all ops of a context had run one at a time in the order of the calls.
  * Between threads, a call that returned before another began comes first. Contexts are not ordered among each other.
- * The library never exits, and touches only streams that it made or was handed. It prints only what ACS_LOG or
- * ACS_STATS asks for, and two notices to standard error, each once. The first: the default context cannot be opened.
+ * The library never exits, and touches only streams that it made or was handed. It prints only what ACS_LOG,
+ * ACS_STATS, ACS_CHECK, ACS_BARRIERS or ACS_TUNE asks for, and two notices to standard error, each once. The first: the default context cannot be opened.
  * The second: a variable has a bad value, or names a file that cannot be written, and its default is used. That happens
  * only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG.
  *
@@ -195,8 +195,8 @@ typedef struct acs_options {
  *                         the default for it and the environment's values for the others.
  * A bad value of ACS_LOG, ACS_STATS, ACS_DOT or ACS_MEMORY_LOG is no error: a warning is written to standard error
  * once, and the default is used. acs_open does the same where a file that the last two name cannot be written.
- * Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER, ACS_MEMORY_LOG and ACS_TOPOLOGY from the environment. An
- * unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
+ * Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER, ACS_MEMORY_LOG, ACS_PROFILE and ACS_TOPOLOGY from the
+ * environment. An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
  */
 acs_status acs_options_init(acs_options *options, size_t size);
 
@@ -1440,9 +1440,10 @@ typedef struct acs_statistics {
     uint64_t unknown_memory;   /**< ops that may touch, or read, anything, since nobody knows the memory of a segment with
                                     ACS_WHOLE */
     uint64_t shares;           /**< launches issued to a part of a GPU (ACS_SHARE) */
-    uint64_t shares_ignored;   /**< launches with ACS_SHARE that had the whole device, which cannot be partitioned */
+    uint64_t shares_ignored;   /**< launches with ACS_SHARE that had the whole device: it cannot be partitioned,
+                                    or they are captured, or the device decides about them */
     uint64_t variants;         /**< launches whose version the runtime picked (acs_variants) */
-    uint64_t trials;           /**< of these, those that were timed to learn which version is best */
+    uint64_t trials;           /**< launches that were timed to learn which version is best; not among `variants` */
 } acs_statistics;
 
 /**

@@ -4,7 +4,7 @@
  * A kernel that was tuned alone on a whole GPU is often the wrong one beside others. ConCo (Lu et al., ICS '25) compiles
  * versions of an operator for shares of the GPU (section 3.3), and chooses version and share for each model of a mix
  * (section 3.5). Here a program declares the versions of a kernel once. Its launches name the kernel, and the runtime
- * picks the version of each launch by what is ready and running (docs/variants.md).
+ * picks the version of each launch by how many run side by side (docs/variants.md).
  *
  *     static size_t tiles(const acs_footprint_input *in, acs_launch_shape *shape)
  *     {
@@ -143,7 +143,7 @@ typedef struct acs_measured {
     size_t size;      /**< sizeof(acs_measured), set by the caller */
     double us;        /**< median of the runs */
     double least_us;  /**< the shortest */
-    double beside_us; /**< time of one run of `beside`, on average; 0: none */
+    double beside_us; /**< time of one run of `beside` alone, before the runs; 0: none */
     uint32_t runs;    /**< runs that were timed */
     uint32_t share_ignored; /**< nonzero: the device cannot be partitioned, so the whole of it was used */
 } acs_measured;
@@ -156,7 +156,8 @@ typedef struct acs_measured {
  * Other threads must not use the context meanwhile. A launch with an unknown footprint (ACS_USES_ANY) is refused, since
  * what it writes could not be given back.
  * @retval ACS_ERR_ARGUMENT     The launch is not valid, or its footprint is not known.
- * @retval ACS_ERR_UNSUPPORTED  Several devices, a capture or a group; the backend cannot time kernels.
+ * @retval ACS_ERR_UNSUPPORTED  Several devices, a capture or a group; ACS_CHECK or ACS_SERIAL; the backend cannot time
+ *                              kernels.
  * @retval ACS_ERR_MEMORY       No memory to keep the bytes; nothing was run.
  * @retval ACS_ERR_DEVICE       The device is lost.
  */

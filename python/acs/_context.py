@@ -122,8 +122,7 @@ class Context:
         for name, value in options.items():
             _set_option(raw, name, value)
         # with these a launch waits for ops, whose bodies may want the interpreter's lock
-        waits = any(ctypes.c_int32.from_buffer(raw, _layout.OPTIONS[name][1]).value for name in ("serial", "disable", "tune")
-                    if name in _layout.OPTIONS)
+        waits = any(ctypes.c_int32.from_buffer(raw, _layout.OPTIONS[name][1]).value for name in ("serial", "disable", "tune"))
         self._holds = not waits
         # without workers a poll runs functions of Python, in which Ctrl-C must not land
         self._polls = not waits and ctypes.c_int64.from_buffer(raw, _layout.OPTIONS["workers"][1]).value > 0

@@ -155,7 +155,7 @@ class Measured:
     """Median of the runs."""
     least_us: float
     beside_us: float
-    """Time of one run of the launch beside it, on average; 0: there was none."""
+    """Time of one run of the launch beside it, alone, before the runs; 0: there was none."""
     runs: int
     share_ignored: bool
     """The device cannot be partitioned, so the launch had the whole of it."""

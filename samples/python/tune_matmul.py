@@ -3,7 +3,8 @@
 
 usage: tune_matmul.py [--size N] [--trials N] [--again]      or: acs-tune --search tune_matmul.py
 The versions are saved to tune_matmul_cuda.json and tune_matmul_triton.json; a later run declares them without a search, unless
---again asks for one. Behind acs-tune -- python3 tune_matmul.py, the library knows when to pick which version. Needs PyTorch on a GPU; Triton, and cuda.core or CuPy, for their part.
+--again asks for one. Behind acs-tune -- python3 tune_matmul.py, the library knows when to pick which version. Needs PyTorch on a
+GPU; Triton, and cuda.core or CuPy, for their part.
 Exit status: 0, 1 if results are wrong, 77 where something is missing.
 """
 import argparse

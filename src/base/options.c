@@ -480,8 +480,9 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "says, and the default is used. So it is with a file\nthat the last two name and "
                     "that cannot be written. A default context that cannot be opened is told there once, too. Programs\n"
                     "that run with another user's rights (set-user-ID) do not take `ACS_COSTS`, `ACS_DOT`, "
-                    "`ACS_LEDGER`, `ACS_MEMORY_LOG` and\n`ACS_TOPOLOGY`, which name files, from the environment, nor files "
-                    "that `acs-info --measure` keeps below\n`XDG_CACHE_HOME` or `HOME`.\n\n"
+                    "`ACS_LEDGER`, `ACS_MEMORY_LOG`,\n`ACS_PROFILE` and `ACS_TOPOLOGY`, which name files, from the "
+                    "environment, nor files that `acs-info --measure` and `acs-tune`\nkeep below `XDG_CACHE_HOME` or "
+                    "`HOME`.\n\n"
                     "| variable | field | values | default | meaning |\n"
                     "| --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < ROW_COUNT; i++) {

@@ -21,7 +21,7 @@ Times = dict[tuple[int, int, int], float]
 
 
 def score(times: Times, config: int, share: int, problems: int) -> float | None:
-    """What a configuration takes at a share: the geometric mean of the problems; None: it was not measured there, or of none."""
+    """What a configuration takes at a share: the geometric mean of the problems; None: it was not measured there for each."""
     known = [times[config, problem, share] for problem in range(problems) if (config, problem, share) in times]
     return math.exp(sum(map(math.log, known)) / len(known)) if len(known) == problems else None
 

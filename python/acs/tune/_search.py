@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import default
+from .. import _layout, default
 from .._context import Context
 from .._errors import ArgumentError, DeviceError, Error
 from ._compile import Problem, Unfit
@@ -134,7 +134,7 @@ def search(family: Any, space: Any, launches: Sequence[Problem], *, context: Con
     if not launches or not shares or trials < 1 or most < 1:
         raise ValueError("acs: a search needs a launch, a share, a trial and a version at least")
     if not all(isinstance(share, int) and 1 <= share <= 100 for share in shares):
-        raise ArgumentError(f"acs: the shares are {list(shares)}; each must be 1 to 100", 2)
+        raise ArgumentError(f"acs: the shares are {list(shares)}; each must be 1 to 100", _layout.ACS_ERR_ARGUMENT)
     notes = []
     if measure is None:
         context, measure = context or default(), _measured

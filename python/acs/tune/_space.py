@@ -15,7 +15,7 @@ from .._errors import unsupported
 Config = dict[str, Any]
 """Values by names: macros of CUDA C++; constants and options of Triton."""
 
-_LISTED = 1 << 16  # spaces of this size are drawn from as a list, so that no configuration comes twice
+_LISTED = 1 << 16  # spaces up to this size are shuffled as a list; of larger ones numbers are drawn until new ones come
 
 
 class Space:
@@ -53,7 +53,7 @@ class Space:
         return self._list.index(config)
 
     def drawn(self, seed: int) -> Iterator[Config]:
-        """All configurations in a random order, each once. Of large spaces without an end."""
+        """All configurations in a random order, each once."""
         draw = random.Random(seed)
         if self.size <= _LISTED:
             numbers = list(range(self.size))
