@@ -23,10 +23,10 @@
  * **Promises.** Suppose that every footprint covers what its op touches, and that kernels are deterministic and end on
  * their own. Then memory ends up exactly as if all ops of a context had run one at a time in the order of the calls.
  * Between threads, a call that returned before another began comes first. Contexts are not ordered among each other.
- * The library never exits, and touches only streams that it made or was handed. It prints only what ACS_LOG,
- * ACS_STATS, ACS_CHECK, ACS_BARRIERS or ACS_TUNE asks for, and two notices to standard error, each once. The first: the default context cannot be opened.
- * The second: a variable has a bad value, or names a file that cannot be written, and its default is used. That happens
- * only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG.
+ * The library never exits, and touches only streams that it made or was handed. It prints only what ACS_LOG, ACS_STATS,
+ * ACS_CHECK, ACS_BARRIERS or ACS_TUNE asks for, and two notices to standard error, each once. The first: the default
+ * context cannot be opened. The second: a variable has a bad value, or names a file that cannot be written, and its
+ * default is used. That happens only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG.
  *
  * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time
  * may use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a
