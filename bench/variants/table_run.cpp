@@ -90,7 +90,8 @@ int run_table(const settings &options, const std::string &command)
                                            std::vector<std::string>{options.network};
     session s(options);
     bench::result_file file(options.json, "acs-conco", command, true);
-    progress told(static_cast<double>(names.size()) * (LEVEL_COUNT * LEVEL_COUNT + 2 + (options.quick ? 3 : 5 * options.repetitions)));
+    const int runs_of_one = LEVEL_COUNT * LEVEL_COUNT + 2 + (options.quick ? 3 : 5 * options.repetitions);
+    progress told(static_cast<double>(names.size()) * runs_of_one);
 
     tell_shares(s.planned());
     for (const std::string &name : names)
