@@ -33,8 +33,8 @@ function(acs_module_objects variable)
 endfunction()
 
 # The core: FIFO, window, scheduler, interface and the backend of CPU threads, with the memory that they need.
-set(ACS_CORE_MODULES base pool devices window scheduler host api)
-set(ACS_MODULES ${ACS_CORE_MODULES} bundles cuda simulator repeats capture debug residency groups checks variants library)
+set(ACS_CORE_MODULES base pool devices window scheduler recorder host api)
+set(ACS_MODULES ${ACS_CORE_MODULES} bundles cuda simulator repeats capture debug residency groups checks variants report library)
 if(NOT ACS_HAVE_CUDA)
     list(REMOVE_ITEM ACS_MODULES cuda)
 endif()

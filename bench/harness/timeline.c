@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/trace.h"
+#include "api/context.h"
 
 enum { LANE_WAITS = 1000, NOT_IN_A_BUNDLE = -1 };
 
@@ -88,6 +88,8 @@ static void on_event(void *user, const acs_trace_event *event)
         op->bundle = NOT_IN_A_BUNDLE;
         note_issue(t, op, event);
         break;
+    case ACS_TRACE_BOOK:
+        break;
     case ACS_TRACE_RETIRE:
         note_end(t, op);
         break;
@@ -109,8 +111,10 @@ bench_timeline *bench_timeline_open(acs_context *context, size_t ops)
         bench_timeline_close(t);
         return NULL;
     }
-    acs_trace_set(context, on_event, t);
-    return t;
+    if (acs_trace_add(&context->core, on_event, t))
+        return t;
+    bench_timeline_close(t);
+    return NULL;
 }
 
 void bench_timeline_close(bench_timeline *t)

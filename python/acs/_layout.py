@@ -17,7 +17,7 @@ ACS_ERR_DEVICE = 11
 ACS_ERR_CHECK = 12
 ACS_ERR_INTERNAL = 13
 
-OPTIONS_BYTES = 1536
+OPTIONS_BYTES = 1808
 OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
     "backend": ("choice", 8, 4, "auto|cuda|host|sim"),
     "window": ("number", 16, 8, None),
@@ -58,13 +58,17 @@ OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
     "policy": ("choice", 864, 4, "single|round-robin|stream-aware|min-transfer-size|min-max-transfer-time|auto"),
     "topology": ("text", 868, 128, None),
     "dot": ("text", 996, 128, None),
-    "devices_per_gpu": ("number", 1128, 8, None),
-    "costs": ("text", 1136, 128, None),
-    "variants": ("choice", 1264, 4, "auto|fixed|base"),
-    "profile": ("text", 1268, 128, None),
-    "tune": ("choice", 1396, 4, "off|list|measure|mix"),
-    "tune_sharing": ("number", 1400, 8, None),
-    "tune_beside": ("text", 1408, 128, None),
+    "trace": ("text", 1124, 128, None),
+    "report": ("text", 1252, 128, None),
+    "trace_ops": ("number", 1384, 8, None),
+    "trace_sample": ("number", 1392, 8, None),
+    "devices_per_gpu": ("number", 1400, 8, None),
+    "costs": ("text", 1408, 128, None),
+    "variants": ("choice", 1536, 4, "auto|fixed|base"),
+    "profile": ("text", 1540, 128, None),
+    "tune": ("choice", 1668, 4, "off|list|measure|mix"),
+    "tune_sharing": ("number", 1672, 8, None),
+    "tune_beside": ("text", 1680, 128, None),
 }
 
 SIZES: dict[str, int] = {

@@ -21,6 +21,7 @@
 #include "window/record.h"
 #include "api/eventcount.h"
 #include "api/parts.h"
+#include "recorder/recorder.h"
 #include "scheduler/core.h"
 
 #include <stdatomic.h>
@@ -61,6 +62,8 @@ struct acs_context {
     _Atomic(acs_reuse *) reuses; /* lives of blocks that begin with the next op */
     _Atomic(uint64_t) modes;     /* ACS_MODE_ bits and counts; a launch takes the plain path where none is set */
     const acs_op_hooks *hooks;   /* NULL: none; constant, as the next one */
+    acs_recorder *recorder;      /* of ACS_TRACE and ACS_REPORT; NULL: none; constant while ops are queued */
+    uint32_t recorded_as;        /* from 1 in the order of contexts that are recorded; 0: it is not */
     const acs_stepper *stepper;  /* NULL: threads step, in real time */
     struct acs_sim_driver *sim_driver; /* state of the stepper; NULL without one */
     bool pooled;             /* acs_malloc takes blocks from `memory`, and acs_free returns them, without the device */

@@ -177,6 +177,8 @@ acs_op acs_draft_queue(acs_draft *draft)
         return op;
     /* A small copy or fill may have become a kernel. Read now: a queued record belongs to the scheduler. */
     const bool kernel = draft->record->kind == ACS_KIND_KERNEL;
+    if (ACS_UNLIKELY(context->recorder != NULL))
+        acs_recorder_enter(context->recorder, draft->record);
     op = push(draft);
     if (ACS_UNLIKELY(!op) && (op = wait_for_place(draft)) == 0)
         return 0;

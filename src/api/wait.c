@@ -233,17 +233,25 @@ void acs_context_wait(acs_context *context, acs_wait_condition_type type, acs_op
 {
     waiting w = {.context = context, .condition = {.type = type, .op = op}};
     bool one = type == ACS_WAIT_FOR_OP;
+    const acs_op newest = acs_fifo_last(context->core.fifo);
+    const uint64_t began = ACS_RECORDER_NOW(context->recorder);
     if (one)
         acs_core_await(&context->core, op);
     wait_for(&w);
     if (one)
         acs_core_await_no_more(&context->core, op);
+    if (ACS_UNLIKELY(context->recorder != NULL))
+        acs_recorder_waited(context->recorder, one ? ACS_RECORDED_WAIT_OP : ACS_RECORDED_WAIT_ALL, op, newest, began);
 }
 
 void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)
 {
     waiting w = {.context = context, .condition = {.type = ACS_WAIT_FOR_ROOM}, .try = try, .argument = argument};
+    const acs_op newest = acs_fifo_last(context->core.fifo);
+    const uint64_t began = ACS_RECORDER_NOW(context->recorder);
     wait_for(&w);
+    if (ACS_UNLIKELY(context->recorder != NULL))
+        acs_recorder_waited(context->recorder, ACS_RECORDED_WAIT_ROOM, newest, newest, began);
 }
 
 bool acs_context_drain(acs_context *context)

@@ -74,6 +74,11 @@ uint64_t acs_random_next(acs_random *random);
 /* Uniform in [0, n); 0 when n is 0. */
 uint32_t acs_random_below(acs_random *random, uint32_t n);
 
+/*
+ * The CPU's counter of time, of a rate that is not known: a third of the cost of acs_clock_ns. The same on all CPUs, as the
+ * system's clock relies on it too.
+ */
+uint64_t acs_clock_ticks(void);
 /* Monotonic clock, nanoseconds. */
 uint64_t acs_clock_ns(void);
 /* Pause for a fraction of a microsecond, between two tries to take a lock. */

@@ -16,6 +16,19 @@ uint64_t acs_clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+uint64_t acs_clock_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t count;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+    return count;
+#else
+    return acs_clock_ns();
+#endif
+}
+
 static void pauses(int count)
 {
     for (int i = 0; i < count; i++) {

@@ -353,7 +353,7 @@ static void take_group(acs_core *core, acs_action *action, const selection *s)
         entry->bundled = true;
         entry->batch_count = i;
         batch->device_ns += acs_contention_of(&core->bundler->contention, entry->device, entry->op->type);
-        acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &batch->items[i], batch);
+        ACS_TRACE(core, ACS_TRACE_ISSUE, entry, &batch->items[i], batch);
         if (core->check_overlap)
             acs_core_check_issue_locked(core, batch, entry);
     }

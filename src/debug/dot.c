@@ -30,8 +30,6 @@ struct acs_dot {
     uintptr_t joins;
     acs_nodes behind, own;
     uint32_t devices;
-    acs_trace_fn next;
-    void *next_user;
 };
 
 /* Write a line. Errors are reported when the file ends. */
@@ -169,20 +167,9 @@ static void on_event(void *user, const acs_trace_event *event)
     acs_dot *dot = user;
     if (is_drawn(event->op))
         write_event(dot, event);
-    if (dot->next)
-        dot->next(dot->next_user, event);
 }
 
 /* ---------------------------------------------------------------------------------------------------- open and close */
-
-bool acs_dot_follow(acs_context *context, acs_trace_fn function, void *user)
-{
-    if (!context->dot)
-        return false;
-    context->dot->next = function;
-    context->dot->next_user = user;
-    return true;
-}
 
 static void write_head(acs_dot *dot)
 {
@@ -234,11 +221,9 @@ acs_status acs_dot_open(acs_context *context)
         acs_dot_close(context);
         return ACS_OK;
     }
-    acs_lock_acquire(&context->core.lock);
-    context->core.trace = on_event;
-    context->core.trace_user = context->dot;
-    acs_lock_release(&context->core.lock);
-    return ACS_OK;
+    return acs_trace_add(&context->core, on_event, context->dot)
+               ? ACS_OK
+               : ACS_FAIL(ACS_ERR_INTERNAL, 0, "ACS_DOT cannot follow the core");
 }
 
 void acs_dot_close(acs_context *context)
@@ -246,10 +231,7 @@ void acs_dot_close(acs_context *context)
     acs_dot *dot = context->dot;
     if (!dot)
         return;
-    acs_lock_acquire(&context->core.lock); /* a thread that was given up may still be in the core */
-    context->core.trace = dot->next;
-    context->core.trace_user = dot->next_user;
-    acs_lock_release(&context->core.lock);
+    acs_trace_remove(&context->core, on_event, dot); /* a thread that was given up may still be in the core */
     context->dot = NULL;
     if (dot->file) {
         put(dot, "}\n");
@@ -261,14 +243,4 @@ void acs_dot_close(acs_context *context)
     acs_nodes_fini(&dot->behind);
     acs_nodes_fini(&dot->own);
     free(dot);
-}
-
-void acs_trace_set(acs_context *context, acs_trace_fn function, void *user)
-{
-    acs_lock_acquire(&context->core.lock);
-    if (!acs_dot_follow(context, function, user)) {
-        context->core.trace = function;
-        context->core.trace_user = user;
-    }
-    acs_lock_release(&context->core.lock);
 }

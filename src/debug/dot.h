@@ -8,8 +8,6 @@
  * Begin the file, if one is asked for. The core is open, and holds no op. ACS_ERR_OPTION: the file cannot be written.
  */
 acs_status acs_dot_open(acs_context *context);
-/* Pass events on to another hook, too. False: there is no file. Under the core's lock. */
-bool acs_dot_follow(acs_context *context, acs_trace_fn function, void *user);
 /* End the file. No op is left, and no event will come. */
 void acs_dot_close(acs_context *context);
 

@@ -40,15 +40,35 @@ static const char *field(const acs_site *site, char *text)
     return text;
 }
 
-void acs_memory_log_block(acs_context *context, const char *event, const acs_block *block, acs_op last)
+static void record_block(acs_context *context, bool freed, const acs_block *block, acs_op last, uint64_t began)
+{
+    const acs_memory_counts counts = acs_memory_count(context->memory, block->kind);
+    acs_recorder_block(context->recorder, &(acs_recorded_block){.began = began,
+                                                                .block = block->id,
+                                                                .base = (uint64_t)(uintptr_t)block->ptr,
+                                                                .bytes = block->bytes,
+                                                                .live = counts.live,
+                                                                .reserved = counts.reserved,
+                                                                .site = block->site,
+                                                                .newest = last,
+                                                                .freed = freed});
+}
+
+static void log_block(acs_context *context, bool freed, const acs_block *block, acs_op last)
 {
     char name[NAME_MOST], line[NAME_MOST + 120];
-    if (ACS_LIKELY(!context->memory_log))
-        return;
-    (void)snprintf(line, sizeof line, "%s,%" PRIu64 ",%zu,%s,%" PRIu64 ",%s,%d\n", event, block->id, block->bytes,
-                   acs_memory_is_device(block->kind) ? "device" : "host", last, field(block->site, name),
+    (void)snprintf(line, sizeof line, "%s,%" PRIu64 ",%zu,%s,%" PRIu64 ",%s,%d\n", freed ? "free" : "malloc", block->id,
+                   block->bytes, acs_memory_is_device(block->kind) ? "device" : "host", last, field(block->site, name),
                    block->site ? block->site->line : 0);
     (void)fputs(line, context->memory_log); /* errors are reported at the end */
+}
+
+void acs_memory_event(acs_context *context, bool freed, const acs_block *block, acs_op last, uint64_t began)
+{
+    if (ACS_UNLIKELY(context->memory_log != NULL))
+        log_block(context, freed, block, last);
+    if (ACS_UNLIKELY(context->recorder != NULL))
+        record_block(context, freed, block, last, began);
 }
 
 void acs_memory_log_close(acs_context *context)

@@ -9,8 +9,11 @@
 
 /* Begin the file of ACS_MEMORY_LOG. ACS_ERR_OPTION through ACS_FAIL: it cannot be written. */
 acs_status acs_memory_log_open(acs_context *context);
-/* Log that a block was handed out, or freed behind op `last`. From any thread. */
-void acs_memory_log_block(acs_context *context, const char *event, const acs_block *block, acs_op last);
+/*
+ * A block was handed out, or freed behind op `last`: log it, and record it. `began`: ACS_RECORDER_NOW when the call
+ * began. From any thread.
+ */
+void acs_memory_event(acs_context *context, bool freed, const acs_block *block, acs_op last, uint64_t began);
 /* Close the file. */
 void acs_memory_log_close(acs_context *context);
 /*

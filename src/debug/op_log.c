@@ -35,6 +35,8 @@ static void on_event(void *user, const acs_trace_event *event)
             acs_log(ACS_LOG_DEBUG, "op %" PRIu64 " '%s': issued to slot %d as %" PRIu64 "%s%s", event->seq, name,
                     event->slot, event->value, event->bundle ? ", in a bundle" : "", waits_of(event, waits));
         break;
+    case ACS_TRACE_BOOK:
+        break;
     case ACS_TRACE_RETIRE:
         acs_log(ACS_LOG_DEBUG, "op %" PRIu64 " '%s': ended: %s", event->seq, name, acs_status_name(event->status));
         break;
@@ -44,5 +46,5 @@ static void on_event(void *user, const acs_trace_event *event)
 void acs_op_log_open(acs_context *context)
 {
     if (context->options.log >= ACS_LOG_DEBUG)
-        acs_trace_set(context, on_event, NULL);
+        (void)acs_trace_add(&context->core, on_event, NULL);
 }

@@ -274,7 +274,7 @@ void acs_group_free_blocks(acs_group *group)
             continue;
         m->group = 0;
         if (m->dying && acs_lazy_free_locked(context, (void *)(uintptr_t)m->canonical, &block) == ACS_OK)
-            acs_memory_log_block(context, "free", &block, acs_fifo_last(context->core.fifo));
+            acs_memory_event(context, true, &block, acs_fifo_last(context->core.fifo), ACS_RECORDER_NOW(context->recorder));
     }
     acs_relocatables_leave(context);
 }

@@ -18,6 +18,7 @@
 #include "groups/group.h"
 #include "groups/ledger_member.h"
 #include "library/select.h"
+#include "report/report.h"
 #include "residency/bind.h"
 #include "residency/device_choice.h"
 #include "repeats/repeat.h"
@@ -288,7 +289,8 @@ static acs_status core_opened(acs_context *context)
     acs_op_log_open(context);
     ACS_TRY(acs_repeats_open(context));
     ACS_TRY(acs_variant_book_open(context));
-    return acs_sim_driver_open(context);
+    ACS_TRY(acs_sim_driver_open(context));
+    return acs_report_open(context);
 }
 
 static void all_ended(acs_context *context)
@@ -298,6 +300,7 @@ static void all_ended(acs_context *context)
     acs_memory_log_leaks(context);
     acs_memory_log_close(context);
     acs_dot_close(context);
+    acs_report_write(context);
     acs_tune_close(context);
 }
 
@@ -306,6 +309,7 @@ static void close_parts(acs_context *context)
     acs_checks_close(context);
     acs_barriers_close(context);
     acs_dot_close(context);
+    acs_report_close(context);
     acs_repeats_close(context);
     acs_sim_driver_close(context);
     acs_captures_fini(context);

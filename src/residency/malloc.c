@@ -72,10 +72,11 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     if (!ptr || bytes == 0)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: %zu bytes to %p", bytes, (void *)ptr);
     ACS_TRY(acs_room_check_alive(context));
+    const uint64_t began = ACS_RECORDER_NOW(context->recorder);
     if (lazy && context->pooled) {
         ACS_TRY(acs_lazy_malloc(context, bytes, site, &block));
         *ptr = block.ptr;
-        acs_memory_log_block(context, "malloc", &block, acs_fifo_last(context->core.fifo));
+        acs_memory_event(context, false, &block, acs_fifo_last(context->core.fifo), began);
         return ACS_OK;
     }
     if (context->device_choice && kind == ACS_MEMORY_DEVICE)
@@ -97,7 +98,7 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
         return status;
     }
     *ptr = block.ptr;
-    acs_memory_log_block(context, "malloc", &block, acs_fifo_last(context->core.fifo));
+    acs_memory_event(context, false, &block, acs_fifo_last(context->core.fifo), began);
     return ACS_OK;
 }
 
@@ -139,6 +140,7 @@ static acs_op free_apart(acs_context *context, void *ptr, const acs_op_params *p
 {
     acs_draft draft = {.context = context, .site = site, .no_wait = params && params->no_wait};
     acs_allocation block;
+    const uint64_t began = ACS_RECORDER_NOW(context->recorder);
     if (!acs_draft_begin(&draft, ACS_KIND_FREE))
         return 0;
     if (acs_allocations_begin_free(context->allocations, ptr, &block) != ACS_OK)
@@ -154,7 +156,7 @@ static acs_op free_apart(acs_context *context, void *ptr, const acs_op_params *p
     }
     acs_allocations_set_freed_by(context->allocations, ptr, block.id, op);
     const acs_block freed = acs_allocation_block(&block);
-    acs_memory_log_block(context, "free", &freed, op);
+    acs_memory_event(context, true, &freed, op, began);
     return op;
 }
 
@@ -204,6 +206,7 @@ static acs_op refuse_free(acs_context *context, const acs_site *site)
 static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
 {
     acs_block block;
+    const uint64_t began = ACS_RECORDER_NOW(context->recorder);
     if (acs_capture_on(context) && acs_capture_check(ACS_KIND_FREE) != ACS_OK)
         return refuse_free(context, site);
     if (acs_room_check_alive(context) != ACS_OK) {
@@ -220,7 +223,7 @@ static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
     }
     if (status != ACS_OK)
         return refuse_free(context, site);
-    acs_memory_log_block(context, "free", &block, last);
+    acs_memory_event(context, true, &block, last, began);
     return last;
 }
 

@@ -219,6 +219,8 @@ struct acs_backend {
     uint32_t bundle_most;  /* most ops of a bundle; 0: no bundles */
     bool apart;            /* a tool checks the bounds of allocations: each block must be one of its own */
     uint32_t parallel;     /* most ops that a device runs at once; 0: many, or unknown */
+    /* ops are recorded: set `began` and `ended` of their records, where known; constant while ops are queued */
+    bool records_times;
     uint32_t devices;      /* slot s belongs to device s % devices; ops name their device */
     const void *decide;    /* CUkernel of decisions, for all devices; NULL: their host body, or the backend's own way */
     acs_page_ops pages;    /* of device memory, called with the backend; .page 0: none */

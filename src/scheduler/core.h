@@ -230,8 +230,8 @@ struct acs_core {
     _Atomic(bool) poisoned;  /* failed ops left poison; stored before `settled`: publish -> acs_core_forget_block */
     _Atomic(acs_op) awaited; /* the op that a caller awaits; 0: none. Relaxed: a hint, see awaited.c */
     unsigned char apart_behind[ACS_CACHE_LINE];
-    acs_trace_fn trace;
-    void *trace_user;
+    acs_trace_follower followers[ACS_TRACE_FOLLOWERS];
+    uint32_t follower_count;
     acs_core_counters counters;
 };
 

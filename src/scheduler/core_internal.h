@@ -61,9 +61,14 @@ static inline void acs_core_activity_locked(acs_core *core)
     if (ACS_UNLIKELY(core->config.activity != NULL))
         acs_core_tell_activity_locked(core);
 }
-/* Call the trace hook, if there is one. `item`, `batch`: of an ISSUE event to a slot, else NULL. */
-void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
-                           const acs_batch *batch);
+/* Tell the followers of the trace. `item`: of an ISSUE event to a slot, `batch`: also of BOOK; else NULL. */
+void acs_core_trace_event_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
+                                 const acs_batch *batch);
+#define ACS_TRACE(core, type, entry, item, batch)                                                                      \
+    do {                                                                                                               \
+        if (ACS_UNLIKELY((core)->follower_count))                                                                      \
+            acs_core_trace_event_locked(core, type, entry, item, batch);                                               \
+    } while (0)
 
 /* -------------------------------------------------------------------------------------------------------- awaited.c */
 

@@ -78,7 +78,7 @@ void acs_core_insert_locked(acs_core *core, uint32_t most)
             acs_depend_deepen(&core->window, entry, op->u.replay.depth);
         if (core->slots.devices > 1)
             entry->device = (uint8_t)op->device;
-        acs_core_trace_locked(core, ACS_TRACE_INSERT, entry, NULL, NULL);
+        ACS_TRACE(core, ACS_TRACE_INSERT, entry, NULL, NULL);
         acs_record_drop_reuses(op);
     }
     acs_core_collect_locked(core);
@@ -205,7 +205,7 @@ static bool place(acs_core *core, acs_action *action, acs_entry *entry, follower
     action->batch.device = entry->device;
     action->entries[at] = index;
     acs_core_running_locked(core, 1);
-    acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, &action->batch.items[at], &action->batch);
+    ACS_TRACE(core, ACS_TRACE_ISSUE, entry, &action->batch.items[at], &action->batch);
     list_inner_edges(action, entry, index, follow_list);
     if (core->check_overlap)
         acs_core_check_issue_locked(core, &action->batch, entry);
@@ -411,6 +411,7 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
         }
         if (ACS_UNLIKELY(item->slot >= 0 && item->value <= core->slots.slot[item->slot].completed))
             complete |= 1ull << item->slot;
+        ACS_TRACE(core, ACS_TRACE_BOOK, entry, NULL, &action->batch);
         book_issued(core, entry, method);
     }
     for (; complete; complete &= complete - 1)

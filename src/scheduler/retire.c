@@ -47,23 +47,6 @@ void acs_core_tell_activity_locked(acs_core *core)
     acs_activity_set(core->config.activity, ACS_ACTIVITY_CORE, running);
 }
 
-void acs_core_trace_locked(acs_core *core, acs_trace_type type, const acs_entry *entry, const acs_item *item,
-                           const acs_batch *batch)
-{
-    if (ACS_LIKELY(!core->trace))
-        return;
-    acs_trace_event event = {.type = type, .seq = entry->seq, .op = entry->op, .slot = -1, .status = entry->status};
-    if (item) {
-        event.slot = item->slot;
-        event.value = item->value;
-        event.waits = &batch->waits[item->first_wait];
-        event.wait_count = item->wait_count;
-        event.bundle = batch->bundle ? batch : NULL;
-        event.item = (uint32_t)(item - batch->items);
-    }
-    core->trace(core->trace_user, &event);
-}
-
 /* ---------------------------------------------------------------------------------------------------------- collect */
 
 static void report_end(acs_core *core, const acs_entry *entry, int native, const char *text)
@@ -145,7 +128,7 @@ static void collect_ended(acs_core *core)
         ACS_ASSERT(entry->state == ACS_ENTRY_ENDED && entry->pending == 0); /* WIN-5 */
         ACS_ASSERT(!entry->left || core->given_up);                         /* CORE-4 */
         ACS_ASSERT(!entry->reported || entry->status != ACS_OK);            /* CORE-2 */
-        acs_core_trace_locked(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
+        ACS_TRACE(core, ACS_TRACE_RETIRE, entry, NULL, NULL);
         count_end(core, entry);
         core->bundled_out -= entry->bundled;
         if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))

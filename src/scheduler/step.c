@@ -187,7 +187,7 @@ static void begin_host(acs_core *core, acs_action *action)
     acs_core_running_locked(core, 1);
     core->host_running += is_work(entry);
     acs_core_activity_locked(core);
-    acs_core_trace_locked(core, ACS_TRACE_ISSUE, entry, NULL, NULL);
+    ACS_TRACE(core, ACS_TRACE_ISSUE, entry, NULL, NULL);
 }
 
 /*

@@ -67,7 +67,7 @@ typedef struct acs_sim_bundle {
 
 /* The machine's `user` of an item or node: an op, or a barrier between layers. */
 typedef struct acs_sim_work {
-    const acs_record *op;   /* NULL: a barrier */
+    acs_record *op;         /* NULL: a barrier */
     acs_sim_bundle *bundle; /* NULL: a plain launch */
     uint32_t position;      /* position among the bundle's ops; of a barrier: ops that have ended with it */
     struct acs_sim_work *next; /* next unused work */
@@ -163,7 +163,7 @@ acs_sim_kernel acs_sim_draw_kernel(acs_sim_state *s, const acs_record *op, uint3
 
 /* Make `count` works ready for acs_sim_work_take. False: no memory. */
 bool acs_sim_work_reserve(acs_sim_state *s, uint32_t count);
-acs_sim_work *acs_sim_work_take(acs_sim_state *s, const acs_record *op, acs_sim_bundle *bundle, uint32_t position);
+acs_sim_work *acs_sim_work_take(acs_sim_state *s, acs_record *op, acs_sim_bundle *bundle, uint32_t position);
 /* A work has ended. */
 void acs_sim_work_ended(acs_sim_state *s, acs_sim_work *work, uint64_t when);
 /* An unused bundle; NULL: no memory. */

@@ -170,7 +170,7 @@ static void build_whole(const issuing *t, uint32_t graph, acs_sim_node_kind kind
 /* Let a node run the bundle's item `i`, its op number `position`. */
 static void set_op(const issuing *t, uint32_t graph, uint32_t node, uint32_t i, uint32_t position)
 {
-    const acs_record *op = t->batch->items[i].op;
+    acs_record *op = t->batch->items[i].op;
     acs_sim_kernel kernel = acs_sim_draw_kernel(t->s, op, t->slot);
 
     acs_sim_graph_set(t->s->machine, graph, node, &kernel, acs_sim_work_take(t->s, op, t->bundle, position));

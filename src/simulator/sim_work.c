@@ -53,7 +53,7 @@ bool acs_sim_work_reserve(acs_sim_state *s, uint32_t count)
     return true;
 }
 
-acs_sim_work *acs_sim_work_take(acs_sim_state *s, const acs_record *op, acs_sim_bundle *bundle, uint32_t position)
+acs_sim_work *acs_sim_work_take(acs_sim_state *s, acs_record *op, acs_sim_bundle *bundle, uint32_t position)
 {
     acs_sim_work *work = s->free_works;
 
@@ -161,13 +161,14 @@ void acs_sim_on_told(void *owner, void *user, bool ended, uint64_t when)
 {
     acs_sim_state *s = owner;
     acs_sim_work *work = user;
-    const acs_record *op = work->op;
+    acs_record *op = work->op;
     bool at_start = s->by_seed && op && (acs_hash64(op->seq + s->salt) & 3) == 0;
 
     if (ended)
         acs_sim_work_ended(s, work, when);
     if (!op)
         return;
+    *(ended ? &op->ended : &op->began) = when + 1; /* as recorder.h has simulated time */
     if (acs_log_enabled(ACS_LOG_DEBUG))
         acs_log(ACS_LOG_DEBUG, "sim: %llu ns: op %llu %s%s", (unsigned long long)when, (unsigned long long)op->seq,
                 ended ? "ended" : "started", ended != at_start ? ", its body runs" : "");

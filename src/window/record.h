@@ -98,6 +98,10 @@ typedef struct acs_record {
     const acs_cell *cell;   /* of the decision that it obeys, if flags has ACS_RECORD_DECIDED */
     uint32_t arg_count;
     uint32_t arg_bytes_used;
+    /* of a recorded context, as recorder.h has times and threads: when its call queued it, and in which thread; when it ran,
+     * set by backends that know; 0: not known */
+    uint64_t entered, began, ended;
+    uint32_t thread;
     union {
         struct {
             acs_kernel kernel;

@@ -542,7 +542,7 @@ static void run_and_close(run *r, checker *record)
 {
     shape_core(r->context, &r->p->config);
     if (record || r->p->config.trace)
-        acs_trace_set(r->context, record ? checker_event : trace_print, record);
+        (void)acs_trace_add(&r->context->core, record ? checker_event : trace_print, record);
     arenas_prepare(r);
     /* Not while arenas are filled and read: only the program itself copes with refusals. */
     if (r->p->config.gpu)

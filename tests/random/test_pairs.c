@@ -5,6 +5,8 @@
  */
 #include "checker.h"
 
+#include "api/context.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -228,7 +230,7 @@ static void run_plan(const struct plan *plan, const acs_options *options)
         return;
     }
     checker *c = checker_create();
-    acs_trace_set(context, checker_event, c);
+    expect(acs_trace_add(&context->core, checker_event, c), plan->name, "the core has too many followers");
     launch_plan(context, plan, real);
     expect(acs_sync(context) == ACS_OK, plan->name, "acs_sync failed");
     expect(acs_close(context) == ACS_OK, plan->name, "acs_close failed");

@@ -49,7 +49,7 @@ static acs_context *open_devices(int64_t devices, int32_t policy, record_of_run 
     assert_int_equal(acs_devices(context), devices);
     if (run) {
         memset(run, 0, sizeof *run);
-        acs_trace_set(context, note, run);
+        assert_true(acs_trace_add(&context->core, note, run));
     }
     return context;
 }
@@ -224,7 +224,7 @@ static void ops_go_where_there_is_room(void **state)
         options.policy = i == 0 ? ACS_POLICY_SINGLE : ACS_POLICY_AUTO;
         options.memory_limit = 5 << 20;
         assert_int_equal(acs_open(&options, &context), ACS_OK);
-        acs_trace_set(context, note, &run);
+        assert_true(acs_trace_add(&context->core, note, &run));
         (void)block_of(context, ACS_MEMORY_DEVICE, LARGE); /* of device 0, and stays there */
         unsigned char *x = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, LARGE);
         acs_op fill = acs_memset(context, x, i, LARGE);
@@ -546,7 +546,7 @@ static void a_file_says_how_devices_are_linked(void **state)
         options.policy = ACS_POLICY_MIN_MAX_TRANSFER_TIME;
         if (acs_open(&options, &context) != ACS_OK)
             fail_msg("%s", acs_error_thread()->text);
-        acs_trace_set(context, note, &run);
+        assert_true(acs_trace_add(&context->core, note, &run));
         unsigned char *x[2];
         for (int i = 0; i < 2; i++) {
             x[i] = block_of(context, ACS_MEMORY_DEVICE | ACS_LAZY, BYTES);

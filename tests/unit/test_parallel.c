@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "scheduler/trace.h"
+#include "api/context.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -254,7 +254,7 @@ static void chain_stays_in_one_slot_without_waits(void **state)
     chain_record chain = {0};
     acs_statistics stats;
     double end = now() + LIMIT_SECONDS;
-    acs_trace_set(*state, note_chain, &chain);
+    assert_true(acs_trace_add(&((acs_context *)*state)->core, note_chain, &chain));
     ACS_LAUNCH_ON(*state, &g_gate, 1, 1, 0, ACS_ARGS(&x), ACS_USES(ACS_OUT(&x, sizeof x)));
     for (int i = 1; i < CHAIN; i++)
         ACS_LAUNCH_ON(*state, &g_increment, 1, 1, 0, ACS_ARGS(&x), ACS_USES(ACS_INOUT(&x, sizeof x)));

@@ -1,0 +1,470 @@
+/*
+ * The causes of a program's slowness: looks at an analysis for each kind of cause in turn, measures the time that it
+ * takes, and says what would help. Called when a context closes. A cause is reported from 3 % of the time on.
+ */
+#include "report/causes.h"
+
+#include "base/tuning.h"
+#include "report/what_if.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct search {
+    acs_analysis *a;
+    const acs_surroundings *around;
+    acs_causes *to;
+    acs_time_span *spans; /* room for one of each op, wait and block */
+    uint64_t span_ns;
+    acs_play *play;
+    uint64_t base_ns; /* simulated time, as it is */
+} search;
+
+/* ------------------------------------------------------------------------------------------------------------ found
+ */
+
+static int dearest_first(const void *a, const void *b)
+{
+    const acs_cause *x = a, *y = b;
+    return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* Add a cause that took `ns`; NULL: it took too little, or the list is full. */
+static acs_cause *add_cause(search *s, const char *kind, uint64_t ns)
+{
+    if (ns * 100 < s->span_ns * TUNE_REPORT_PERCENT || !ns || s->to->count == ACS_CAUSES_MOST)
+        return NULL;
+    acs_cause *cause = &s->to->list[s->to->count++];
+    *cause = (acs_cause){.kind = kind, .ns = ns < s->span_ns ? ns : s->span_ns};
+    return cause;
+}
+
+__attribute__((format(printf, 2, 3))) static void write_text(char text[ACS_CAUSE_TEXT], const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    (void)vsnprintf(text, ACS_CAUSE_TEXT, format, list);
+    va_end(list);
+}
+
+static void show_op(acs_cause *cause, uint32_t op)
+{
+    if (cause->op_count < ACS_CAUSE_OPS)
+        cause->ops[cause->op_count++] = op;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ pairs
+ */
+
+/* What the change would bring of the program's time, by the simulator. */
+static uint64_t gain(const search *s, acs_play_change change)
+{
+    const uint64_t ns = s->base_ns ? acs_play_run(s->play, &change) : 0;
+    return ns && ns < s->base_ns ? (uint64_t)((double)s->span_ns * (double)(s->base_ns - ns) / (double)s->base_ns)
+                                 : 0;
+}
+
+static const char *name_of(const search *s, uint32_t label)
+{
+    return acs_label_name(s->a->labels[label]);
+}
+
+/*
+ * Whether ops wait although they may touch different bytes: all name the same whole block, but have
+ * different arguments.
+ */
+static bool is_suspicious(const acs_serial_pair *p)
+{
+    return p->conflict == ACS_CONFLICT_RAW && p->whole_block && p->other_arguments && p->up == p->down;
+}
+
+static const char *kind_of_pair(const acs_serial_pair *p)
+{
+    switch ((acs_conflict)p->conflict) {
+    case ACS_CONFLICT_WAR:
+        return "war";
+    case ACS_CONFLICT_WAW:
+        return "waw";
+    case ACS_CONFLICT_ALL:
+        return "no footprint";
+    case ACS_CONFLICT_ORDER:
+        return "allocation";
+    default:
+        return "false dependence";
+    }
+}
+
+static void describe_pair(search *s, const acs_serial_pair *p, acs_cause *cause)
+{
+    static const char *const names[ACS_CONFLICT_COUNT] = {"",
+                                                          "RAW",
+                                                          "WAR (write after read)",
+                                                          "WAW (write after write)",
+                                                          "no footprint",
+                                                          "memory that was freed and handed out again"};
+    char up[ACS_CAUSE_TEXT], down[ACS_CAUSE_TEXT], held[32];
+    (void)acs_label_text(s->a->labels[p->up], up);
+    (void)acs_label_text(s->a->labels[p->down], down);
+    if (is_suspicious(p))
+        write_text(cause->title, "%.80s waits for itself: each op names the same bytes", name_of(s, p->down));
+    else if (p->conflict == ACS_CONFLICT_ORDER)
+        write_text(cause->title, "Memory is handed out again: %.80s waits until %.80s no longer uses it",
+                   name_of(s, p->down), name_of(s, p->up));
+    else
+        write_text(cause->title, "%.80s waits for %.80s: %s", name_of(s, p->down), name_of(s, p->up),
+                   names[p->conflict]);
+    write_text(cause->text, "%" PRIu64 " times %.120s waited for %.120s%s%.120s; %s in all.%s", p->count, down,
+               p->up == p->down ? "an earlier op of it" : up, p->range[0] ? ", over " : "", p->range,
+               acs_time_text(p->held_ns, held),
+               is_suspicious(p) ? " Their arguments differ, so they may touch different parts." : "");
+    write_text(cause->fix, "%s", p->fix);
+    show_op(cause, s->a->ops[p->example].waited_for);
+    show_op(cause, p->example);
+}
+
+/* What is to be gained without the pair's dependences. Those that carry results cannot go. */
+static void find_gain(const search *s, acs_serial_pair *p)
+{
+    if (p->conflict == ACS_CONFLICT_RAW && !is_suspicious(p))
+        return;
+    p->gain_ns = gain(s, (acs_play_change){.no_pair = true, .up = p->up, .down = p->down, .conflict = p->conflict});
+}
+
+/* Of the pairs that take most of the path, and of those that take most of the waits. */
+static void find_gains(search *s)
+{
+    for (uint32_t i = 0; i < s->to->pair_count && i < TUNE_REPORT_PAIRS; i++)
+        find_gain(s, &s->to->pairs[i]);
+}
+
+/* True dependences are no defect by themselves; the longest chain has a cause of its own. */
+static void look_for_pairs(search *s)
+{
+    for (uint32_t i = 0; i < s->to->pair_count; i++) {
+        const acs_serial_pair *p = &s->to->pairs[i];
+        if (p->conflict == ACS_CONFLICT_RAW && !is_suspicious(p))
+            continue;
+        acs_cause *cause = add_cause(s, kind_of_pair(p), p->gain_ns);
+        if (cause)
+            describe_pair(s, p, cause);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ holds
+ */
+
+/* The op that was held longest for this reason; *count: how many were. */
+static uint32_t most_held(const search *s, acs_hold_reason reason, uint32_t *count)
+{
+    uint32_t most = 0;
+    *count = 0;
+    for (uint32_t i = 0; i < s->a->op_count; i++) {
+        *count += s->a->ops[i].held_ns[reason] != 0;
+        if (s->a->ops[i].held_ns[reason] > s->a->ops[most].held_ns[reason])
+            most = i;
+    }
+    return most;
+}
+
+static void look_for_window(search *s)
+{
+    const int64_t larger = s->a->window * 4 < 4096 ? (int64_t)s->a->window * 4 : 4096;
+    uint32_t count;
+    char held[32];
+    acs_cause *cause = add_cause(s, "window", gain(s, (acs_play_change){.window = larger}));
+    if (!cause)
+        return;
+    const uint32_t most = most_held(s, ACS_HOLD_WINDOW, &count);
+    write_text(cause->title, "The window of %" PRIu64 " ops is too small", s->a->window);
+    write_text(cause->text,
+               "%u ops could have run, but waited in the FIFO, since the window was full. They waited %s in all.",
+               count, acs_time_text(s->a->held_ns[ACS_HOLD_WINDOW], held));
+    write_text(cause->fix, "Set ACS_WINDOW to %" PRId64 " or more.", larger);
+    show_op(cause, most);
+}
+
+static void look_for_streams(search *s)
+{
+    uint32_t count;
+    char held[32];
+    acs_cause *cause = add_cause(s, "streams", gain(s, (acs_play_change){.streams = 64}));
+    if (!cause)
+        return;
+    const uint32_t most = most_held(s, ACS_HOLD_STREAM, &count);
+    write_text(cause->title, "Ops wait behind others in their stream, on which they do not depend");
+    write_text(cause->text,
+               "%u ops had all that they need, but another op was before them in their stream. They waited %s in "
+               "all. The context has %" PRId64 " streams.",
+               count, acs_time_text(s->a->held_ns[ACS_HOLD_STREAM], held), s->around->options->streams);
+    if (s->around->options->streams < 64)
+        write_text(cause->fix, "Set ACS_STREAMS to %" PRId64 " or more.", 2 * s->around->options->streams);
+    else
+        write_text(cause->fix, "The device has no more streams. Fewer, larger kernels would help.");
+    show_op(cause, most);
+}
+
+/* The path's time for this, but for what is to be gained elsewhere. */
+static uint64_t past_others(const search *s, acs_path_reason reason)
+{
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < s->to->count; i++)
+        most = s->to->list[i].ns > most ? s->to->list[i].ns : most;
+    return s->to->path.ns[reason] > most ? s->to->path.ns[reason] - most : 0;
+}
+
+static void look_for_issue(search *s)
+{
+    uint32_t count;
+    char held[32];
+    acs_cause *cause = add_cause(s, "issue", past_others(s, ACS_PATH_ISSUE));
+    if (!cause)
+        return;
+    const uint32_t most = most_held(s, ACS_HOLD_ISSUE, &count);
+    write_text(cause->title, "Ops are handed to the device later than they could run");
+    write_text(cause->text,
+               "%u ops could have run, but no thread had handed them over. They waited %s in all. The host's calls "
+               "are the limit, or the threads had no CPU.",
+               count, acs_time_text(s->a->held_ns[ACS_HOLD_ISSUE], held));
+    write_text(cause->fix,
+               "Let kernels go in bundles or repeats (docs/issue-methods.md), or make them fewer and larger.");
+    show_op(cause, most);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ waits
+ */
+
+/* Waits of callers behind ops of one label, which more ops follow. */
+static void look_for_host_waits_of(search *s, uint32_t label)
+{
+    const acs_recording *r = s->a->recording;
+    const acs_op last = s->a->op_count ? acs_analysis_recorded(s->a, s->a->op_count - 1)->seq : 0;
+    uint32_t count = 0, example = 0;
+    for (uint32_t i = 0; i < r->wait_count; i++) {
+        if (r->waits[i].type == ACS_RECORDED_WAIT_ROOM || r->waits[i].newest >= last ||
+            acs_analysis_label_before(s->a, r->waits[i].newest) != label)
+            continue;
+        example = acs_analysis_op_before(s->a, r->waits[i].newest);
+        count++;
+    }
+    if (count < TUNE_REPORT_TIMES)
+        return;
+    acs_cause *cause = add_cause(s, "host wait", gain(s, (acs_play_change){.no_waits = true, .wait = label}));
+    char text[ACS_CAUSE_TEXT], time[32];
+    if (!cause)
+        return;
+    write_text(cause->title, "The program waits behind %.80s, before it queues more", name_of(s, label));
+    write_text(cause->text,
+               "After %.120s a thread called a function that waits for ops. It did so %u times, and queued nothing "
+               "meanwhile. Without these waits the ops would take up to %s less.",
+               acs_label_text(s->a->labels[label], text), count, acs_time_text(cause->ns, time));
+    write_text(cause->fix, "Wait once, behind the loop. If the host needs a result, wait for that range alone "
+                           "(acs_wait_range), or read it one turn later.");
+    show_op(cause, example);
+}
+
+static void look_for_host_waits(search *s)
+{
+    for (uint32_t label = 0; label < s->a->label_count; label++)
+        look_for_host_waits_of(s, label);
+}
+
+/* The caller's own time. */
+static void look_for_slow_callers(search *s)
+{
+    acs_cause *cause = add_cause(s, "caller", past_others(s, ACS_PATH_CALLER));
+    char time[32];
+    if (!cause)
+        return;
+    write_text(cause->title, "The program queues ops later than they could run");
+    write_text(cause->text, "For %s the device had nothing to do until the program queued the next op.",
+               acs_time_text(cause->ns, time));
+    write_text(cause->fix,
+               "Queue ops earlier: move the program's own work to another thread, or behind the launches.");
+}
+
+/* ---------------------------------------------------------------------------------------------------------- kernels
+ */
+
+/* Whether the op alone takes the whole device: all SMs are full. */
+static bool fills(const search *s, const acs_recorded_op *op)
+{
+    const uint64_t room = s->around->sms * s->around->sm_threads;
+    return op->kind == ACS_KIND_KERNEL && room && (uint64_t)op->blocks * op->threads >= room;
+}
+
+/* Whether another op was ready, or ran, meanwhile. */
+static bool has_others(const search *s, const acs_analysed_op *op)
+{
+    const acs_widths *w = &s->a->widths;
+    for (uint32_t p = 0; p < w->count; p++)
+        if (w->at_ns[p] > op->began && w->at_ns[p] <= op->ended && w->ready[p] + w->running[p] > 1)
+            return true;
+    return false;
+}
+
+/* The time in which a kernel of this label filled the device while other ops were there. */
+static void look_for_filling(search *s, uint32_t label)
+{
+    uint32_t example = ACS_PLACE_NONE;
+    size_t used = 0;
+    for (uint32_t i = 0; i < s->a->op_count; i++) {
+        const acs_analysed_op *op = &s->a->ops[i];
+        if (op->label != label || !fills(s, acs_analysis_recorded(s->a, i)) || !has_others(s, op))
+            continue;
+        s->spans[used++] = (acs_time_span){op->began, op->ended};
+        example = i;
+    }
+    acs_cause *cause = add_cause(s, "fills", acs_time_spans_union(s->spans, used));
+    if (!cause)
+        return;
+    const acs_recorded_op *op = acs_analysis_recorded(s->a, example);
+    char text[ACS_CAUSE_TEXT], time[32];
+    write_text(cause->title, "%.80s fills the device, and others wait for room", name_of(s, label));
+    write_text(cause->text,
+               "%.120s has %u blocks of %u threads; the device has room for %" PRIu64 " threads. It ran %s while "
+               "other ops were there.",
+               acs_label_text(s->a->labels[label], text), op->blocks, op->threads,
+               s->around->sms * s->around->sm_threads, acs_time_text(cause->ns, time));
+    write_text(
+        cause->fix,
+        "Give it a part of the device (ACS_SHARE), or fewer blocks that each do more (docs/variants.md). Or run "
+        "it when nothing else can run.");
+    show_op(cause, example);
+}
+
+static void look_for_kernels(search *s)
+{
+    bool *filling = calloc((size_t)s->a->label_count + 1, sizeof *filling);
+    for (uint32_t i = 0; filling && i < s->a->op_count; i++)
+        filling[s->a->ops[i].label] |= fills(s, acs_analysis_recorded(s->a, i));
+    for (uint32_t label = 0; filling && label < s->a->label_count; label++)
+        if (filling[label])
+            look_for_filling(s, label);
+    free(filling);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- blocks
+ */
+
+static void look_for_allocations_of(search *s, const acs_site *site)
+{
+    const acs_recording *r = s->a->recording;
+    size_t used = 0, calls = 0;
+    uint64_t bytes = 0;
+    acs_op last = 0;
+    for (uint32_t i = 0; i < r->block_count; i++) {
+        const acs_recorded_block *block = &r->blocks[i];
+        if (block->site != site || !block->began)
+            continue;
+        s->spans[used++] = (acs_time_span){block->began, block->ended};
+        calls += !block->freed;
+        bytes = block->bytes;
+        last = block->newest;
+    }
+    if (calls < TUNE_REPORT_TIMES)
+        return;
+    acs_cause *cause = add_cause(s, "allocation", acs_time_spans_union(s->spans, used));
+    char time[32], size[32];
+    if (!cause)
+        return;
+    write_text(cause->title, "Memory is allocated %zu times at %.80s:%d", calls, site->file ? site->file : "?",
+               site->line);
+    write_text(cause->text,
+               "%zu blocks, the last of %s, were allocated and freed there. The calls took %s, in which the program "
+               "queued nothing.",
+               calls, acs_bytes_text(bytes, size), acs_time_text(cause->ns, time));
+    write_text(cause->fix,
+               "Allocate once, before the loop. If the memory is short, raise ACS_MEMORY_LIMIT; if ACS_POOL is off, "
+               "turn it on.");
+    const uint32_t op = acs_analysis_op_before(s->a, last);
+    if (op != ACS_PLACE_NONE)
+        show_op(cause, op);
+}
+
+static void look_for_allocations(search *s)
+{
+    const acs_recording *r = s->a->recording;
+    for (uint32_t i = 0; i < r->block_count; i++) {
+        bool first = r->blocks[i].site != NULL;
+        for (uint32_t k = 0; k < i && first; k++)
+            first = r->blocks[k].site != r->blocks[i].site;
+        if (first)
+            look_for_allocations_of(s, r->blocks[i].site);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ chain
+ */
+
+/* The program is a chain if ops that need the result of the one before take most of the time, whatever else is
+ * changed. */
+static void look_for_chain(search *s)
+{
+    const acs_serial_pair *most = NULL;
+    for (uint32_t i = 0; i < s->to->pair_count; i++) {
+        const acs_serial_pair *p = &s->to->pairs[i];
+        if (p->conflict == ACS_CONFLICT_RAW && (!most || p->path_ns > most->path_ns))
+            most = p;
+    }
+    if (!most || is_suspicious(most) || s->a->needed_ns * 100 < s->span_ns * TUNE_REPORT_CHAIN_PERCENT)
+        return;
+    acs_cause *cause = add_cause(s, "chain", s->a->needed_ns);
+    char up[ACS_CAUSE_TEXT], down[ACS_CAUSE_TEXT], time[32];
+    if (!cause)
+        return;
+    write_text(cause->title, "The program is a chain: each op needs the result of the one before");
+    write_text(cause->text,
+               "Ops that need the result of another take %s one after another. The longest chain has %u ops. Most "
+               "often in it, %.120s needs what %.120s wrote.",
+               acs_time_text(s->a->needed_ns, time), s->a->levels, acs_label_text(s->a->labels[most->down], down),
+               acs_label_text(s->a->labels[most->up], up));
+    write_text(cause->fix,
+               "Split the work into parts that do not need each other, or make the ops of the chain shorter.");
+    show_op(cause, s->a->ops[most->example].waited_for);
+    show_op(cause, most->example);
+}
+
+/* ------------------------------------------------------------------------------------------------------- make, free
+ */
+
+acs_status acs_causes_make(acs_analysis *analysis, const acs_surroundings *around, acs_causes *causes)
+{
+    const acs_recording *r = analysis->recording;
+    search s = {.a = analysis, .around = around, .to = causes, .span_ns = analysis->last_ns - analysis->first_ns};
+    *causes = (acs_causes){0};
+    s.spans = calloc((size_t)analysis->op_count + r->wait_count + r->block_count + 1, sizeof *s.spans);
+    s.play = acs_play_create(analysis, around->options);
+    if (!s.spans || !s.play || acs_path_make(analysis, &causes->path) != ACS_OK ||
+        acs_serial_pairs_make(analysis, around, causes) != ACS_OK) {
+        free(s.spans);
+        acs_play_destroy(s.play);
+        acs_causes_free(causes);
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to look for what made the program slow");
+    }
+    causes->played_count = acs_play_settings(s.play, causes->played);
+    s.base_ns = causes->played_count ? causes->played[0].ns : 0;
+    find_gains(&s);
+    look_for_window(&s);
+    look_for_streams(&s);
+    look_for_host_waits(&s);
+    look_for_kernels(&s);
+    look_for_allocations(&s);
+    look_for_chain(&s);
+    look_for_pairs(&s);
+    look_for_issue(&s);
+    look_for_slow_callers(&s);
+    qsort(causes->list, causes->count, sizeof *causes->list, dearest_first);
+    free(s.spans);
+    acs_play_destroy(s.play);
+    return ACS_OK;
+}
+
+void acs_causes_free(acs_causes *causes)
+{
+    free(causes->pairs);
+    acs_path_free(&causes->path);
+    *causes = (acs_causes){0};
+}

@@ -1,0 +1,237 @@
+/*
+ * Pairs of call sites whose ops waited for each other: counted, with the bytes over which they conflict, and what
+ * would free them. Called by causes.c. Knows allocations by the recorded calls of acs_malloc alone.
+ */
+#include "report/causes.h"
+
+#include "base/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct pair_key {
+    uint32_t up, down, conflict;
+} pair_key;
+
+typedef struct entry {
+    pair_key key;
+    uint32_t pair;
+    int hash_failed;
+    UT_hash_handle hh;
+} entry;
+
+/* ------------------------------------------------------------------------------------------------------------- bytes
+ */
+
+static uint64_t length_of(const acs_segment *s)
+{
+    return s->rows == 1 ? s->row_bytes : (s->rows - 1) * s->pitch_bytes + s->row_bytes;
+}
+
+static bool is_whole_block(const acs_analysis *a, const acs_segment *s, acs_op seq)
+{
+    const acs_recorded_block *block = acs_analysis_block(a, s->base, seq);
+    return block && s->base == block->base && length_of(s) >= block->bytes;
+}
+
+/* The bytes that both segments span. */
+static void describe_range(const acs_analysis *a, const acs_analysed_op *op, char text[ACS_CAUSE_TEXT])
+{
+    const acs_recording *r = a->recording;
+    text[0] = 0;
+    if (op->segment == ACS_PLACE_NONE)
+        return;
+    const acs_segment *s = &r->segments[op->segment], *u = &r->segments[op->up_segment];
+    if (s->extent == ACS_EXTENT_TOKEN) {
+        (void)snprintf(text, ACS_CAUSE_TEXT, "token %" PRIu64, s->base);
+        return;
+    }
+    const uint64_t from = s->base > u->base ? s->base : u->base, end = s->base + length_of(s),
+                   up_end = u->base + length_of(u);
+    const uint64_t to = end < up_end ? end : up_end;
+    const acs_recorded_block *block = acs_analysis_block(a, from, r->ops[op->place].seq);
+    char first[32], last[32], all[32];
+    if (!block)
+        (void)snprintf(text, ACS_CAUSE_TEXT, "%s at 0x%" PRIx64, acs_bytes_text(to - from, all), from);
+    else if (from == block->base && to - from >= block->bytes)
+        (void)snprintf(text, ACS_CAUSE_TEXT, "all %s of the block of %.100s:%d", acs_bytes_text(block->bytes, all),
+                       block->site && block->site->file ? block->site->file : "?",
+                       block->site ? block->site->line : 0);
+    else
+        (void)snprintf(text, ACS_CAUSE_TEXT, "%s to %s of the block of %.100s:%d (%s)",
+                       acs_bytes_text(from - block->base, first), acs_bytes_text(to - block->base, last),
+                       block->site && block->site->file ? block->site->file : "?",
+                       block->site ? block->site->line : 0, acs_bytes_text(block->bytes, all));
+}
+
+/* --------------------------------------------------------------------------------------------------------------
+ * fixes */
+
+static void describe_fix(const acs_serial_pair *p, const acs_surroundings *around, char text[ACS_CAUSE_TEXT])
+{
+    const char *fix = "";
+    switch ((acs_conflict)p->conflict) {
+    case ACS_CONFLICT_WAR:
+    case ACS_CONFLICT_WAW:
+        fix =
+            around->options->rename == 0
+                ? "Give each turn a buffer of its own. Or, if the op overwrites the whole block: allocate it with "
+                  "ACS_RELOCATABLE, name it with ACS_OUT, and set ACS_RENAME=-1."
+                : "Give each turn a buffer of its own. Renaming needs a block of ACS_RELOCATABLE and an ACS_OUT that "
+                  "covers all of it.";
+        break;
+    case ACS_CONFLICT_RAW:
+        if (p->same_bytes && p->other_arguments)
+            fix =
+                "If each op touches only a part of these bytes, name only that part in its footprint. ACS_CHECK=all "
+                "tells which parts the ops touch.";
+        else
+            fix = "The op needs the bytes that the other one writes. Only smaller steps, or less work in the chain, "
+                  "help.";
+        break;
+    case ACS_CONFLICT_ALL:
+        fix = "Give both ops a footprint (ACS_USES): without one an op waits for all others.";
+        break;
+    case ACS_CONFLICT_ORDER:
+        fix = "The block is allocated again and again, and memory is short. Allocate it once, before the loop, or "
+              "raise "
+              "ACS_MEMORY_LIMIT and ACS_MEMORY_SLACK.";
+        break;
+    default:
+        break;
+    }
+    (void)snprintf(text, ACS_CAUSE_TEXT, "%s", fix);
+}
+
+/* --------------------------------------------------------------------------------------------------------------
+ * count */
+
+/* Room for one more pair. False: no memory. */
+static bool grow_pairs(acs_causes *causes)
+{
+    if (causes->pair_count < causes->pair_room)
+        return true;
+    const uint32_t room = causes->pair_room ? 2 * causes->pair_room : 64;
+    acs_serial_pair *grown = realloc(causes->pairs, room * sizeof *grown);
+    if (!grown)
+        return false;
+    causes->pairs = grown;
+    causes->pair_room = room;
+    return true;
+}
+
+static acs_serial_pair *find_pair(entry **table, acs_causes *causes, pair_key key)
+{
+    entry *e = NULL;
+    HASH_FIND(hh, *table, &key, sizeof key, e);
+    if (e)
+        return &causes->pairs[e->pair];
+    if (!grow_pairs(causes) || !(e = calloc(1, sizeof *e)))
+        return NULL;
+    e->key = key;
+    e->pair = causes->pair_count;
+    HASH_ADD(hh, *table, key, sizeof e->key, e);
+    if (e->hash_failed) {
+        free(e);
+        return NULL;
+    }
+    acs_serial_pair *p = &causes->pairs[causes->pair_count++];
+    *p = (acs_serial_pair){
+        .up = key.up, .down = key.down, .conflict = (uint8_t)key.conflict, .same_bytes = true, .whole_block = true};
+    return p;
+}
+
+static void look_at_bytes(const acs_analysis *a, const acs_analysed_op *op, acs_serial_pair *p)
+{
+    const acs_recording *r = a->recording;
+    const acs_recorded_op *down = &r->ops[op->place], *up = acs_analysis_recorded(a, op->waited_for);
+    p->other_arguments |= down->arguments != up->arguments;
+    if (op->segment == ACS_PLACE_NONE) {
+        p->same_bytes = p->whole_block = false;
+        return;
+    }
+    const acs_segment *s = &r->segments[op->segment], *u = &r->segments[op->up_segment];
+    p->same_bytes &= s->base == u->base && length_of(s) == length_of(u);
+    p->whole_block = p->whole_block && is_whole_block(a, s, down->seq) && is_whole_block(a, u, down->seq);
+}
+
+static void count_wait(acs_analysis *a, uint32_t number, acs_serial_pair *p)
+{
+    const acs_analysed_op *op = &a->ops[number];
+    const uint64_t held = op->held_ns[ACS_HOLD_DEPENDENCE];
+    if (!p->count || held > a->ops[p->example].held_ns[ACS_HOLD_DEPENDENCE])
+        p->example = number;
+    p->count++;
+    p->held_ns += held;
+    look_at_bytes(a, op, p);
+}
+
+/* What the pairs take of the path. */
+static void find_path_times(const acs_analysis *a, acs_causes *causes)
+{
+    for (uint32_t i = 0; i < causes->path.count; i++) {
+        const acs_path_part *part = &causes->path.parts[i];
+        const uint32_t pair = part->reason == ACS_PATH_PAIR ? a->ops[part->next].pair : ACS_PLACE_NONE;
+        if (pair != ACS_PLACE_NONE)
+            causes->pairs[pair].path_ns += part->to - part->from;
+    }
+}
+
+static int by_path_time(const void *a, const void *b)
+{
+    const acs_serial_pair *x = a, *y = b;
+    if (x->path_ns != y->path_ns)
+        return x->path_ns < y->path_ns ? 1 : -1;
+    return (x->held_ns < y->held_ns) - (x->held_ns > y->held_ns);
+}
+
+/* Sort the pairs, keep those that are shown, and tell ops their new places. */
+static acs_status sort_pairs(acs_analysis *a, acs_causes *causes, const acs_surroundings *around)
+{
+    enum { SHOWN = 200 };
+    find_path_times(a, causes);
+    uint32_t *place = calloc((size_t)causes->pair_count + 1, sizeof *place);
+    if (!place)
+        return ACS_ERR_MEMORY;
+    for (uint32_t p = 0; p < causes->pair_count; p++)
+        causes->pairs[p].place = p;
+    if (causes->pair_count)
+        qsort(causes->pairs, causes->pair_count, sizeof *causes->pairs, by_path_time);
+    for (uint32_t p = 0; p < causes->pair_count; p++)
+        place[causes->pairs[p].place] = p < SHOWN ? p : ACS_PLACE_NONE;
+    causes->pair_count = causes->pair_count < SHOWN ? causes->pair_count : SHOWN;
+    for (uint32_t i = 0; i < a->op_count; i++)
+        if (a->ops[i].pair != ACS_PLACE_NONE)
+            a->ops[i].pair = place[a->ops[i].pair];
+    free(place);
+    for (uint32_t p = 0; p < causes->pair_count; p++) {
+        describe_range(a, &a->ops[causes->pairs[p].example], causes->pairs[p].range);
+        describe_fix(&causes->pairs[p], around, causes->pairs[p].fix);
+    }
+    return ACS_OK;
+}
+
+acs_status acs_serial_pairs_make(acs_analysis *a, const acs_surroundings *around, acs_causes *causes)
+{
+    entry *table = NULL, *e, *next;
+    acs_status status = ACS_OK;
+    for (uint32_t i = 0; i < a->op_count && status == ACS_OK; i++) {
+        acs_analysed_op *op = &a->ops[i];
+        if (op->waited_for == ACS_PLACE_NONE || !op->held_ns[ACS_HOLD_DEPENDENCE])
+            continue;
+        acs_serial_pair *p =
+            find_pair(&table, causes, (pair_key){a->ops[op->waited_for].label, op->label, op->conflict});
+        status = p ? ACS_OK : ACS_ERR_MEMORY;
+        if (!p)
+            break;
+        op->pair = (uint32_t)(p - causes->pairs);
+        count_wait(a, i, p);
+    }
+    HASH_ITER (hh, table, e, next) {
+        HASH_DEL(table, e);
+        free(e);
+    }
+    return status == ACS_OK ? sort_pairs(a, causes, around) : status;
+}

@@ -1,0 +1,146 @@
+/*
+ * Walks the path back (path.h), from the op that ended last to the first call. Called by causes.c. Reads the analysis
+ * alone, and owns the list of parts until acs_path_free.
+ */
+#include "report/path.h"
+
+#include <stdlib.h>
+
+typedef struct walk {
+    const acs_analysis *a;
+    acs_path *path;
+    uint64_t now;      /* the path is known from here on */
+    uint32_t op, next; /* the op that ran until now, and the one that it held up */
+    uint8_t reason;
+    uint32_t wait;
+    bool full; /* no memory */
+} walk;
+
+static void add_part(walk *w, uint64_t from, uint32_t op, uint8_t reason)
+{
+    acs_path *p = w->path;
+    if (from >= w->now)
+        return;
+    if (p->count == p->room) {
+        const uint32_t room = p->room ? 2 * p->room : 256;
+        acs_path_part *grown = realloc(p->parts, room * sizeof *grown);
+        w->full = !grown;
+        if (!grown)
+            return;
+        p->parts = grown;
+        p->room = room;
+    }
+    p->parts[p->count++] = (acs_path_part){from, w->now, op, w->next, w->wait, reason};
+    p->ns[reason] += w->now - from;
+    w->now = from;
+}
+
+/* Go on with an op that ended at `ended`, or before: what lies between was the host's. */
+static void go_on(walk *w, uint32_t op, uint8_t reason, uint32_t late)
+{
+    w->wait = reason == ACS_PATH_WAIT ? w->wait : ACS_PLACE_NONE;
+    add_part(w, w->a->ops[op].ended, late, ACS_PATH_ISSUE);
+    w->next = late;
+    w->op = op;
+    w->reason = reason;
+}
+
+/* The op that ended last at `at` or before, of those up to `most`; ACS_PLACE_NONE: none. Looks at REACH ops. */
+static uint32_t ended_before(const walk *w, uint32_t most, uint64_t at)
+{
+    enum { REACH = 4096 };
+    uint32_t found = ACS_PLACE_NONE;
+    for (uint32_t back = 0; back < REACH && back <= most; back++) {
+        const acs_analysed_op *op = &w->a->ops[most - back];
+        if (op->ended <= at && (found == ACS_PLACE_NONE || op->ended > w->a->ops[found].ended))
+            found = most - back;
+    }
+    return found;
+}
+
+/* The wait of the thread that ended last, at `at` or before; ACS_PLACE_NONE: none. */
+static uint32_t wait_before(const walk *w, uint32_t thread, uint64_t at)
+{
+    const acs_recording *r = w->a->recording;
+    uint32_t found = ACS_PLACE_NONE;
+    for (uint32_t i = 0; i < r->wait_count; i++)
+        if (r->waits[i].thread == thread && r->waits[i].ended <= at &&
+            (found == ACS_PLACE_NONE || r->waits[i].ended > r->waits[found].ended))
+            found = i;
+    return found;
+}
+
+/*
+ * The op was queued late. Go back over the calls of its thread to the last one that waited for ops, and on with the
+ * op for which it waited. False: there was none, and the path begins here.
+ */
+static bool follow_caller(walk *w, uint32_t op)
+{
+    const uint32_t thread = acs_analysis_recorded(w->a, op)->thread;
+    const uint32_t wait = wait_before(w, thread, w->a->ops[op].entered);
+    const acs_recorded_wait *waited = wait == ACS_PLACE_NONE ? NULL : &w->a->recording->waits[wait];
+    add_part(w, waited ? waited->ended : w->a->first_ns, op, ACS_PATH_CALLER);
+    if (!waited || op == 0)
+        return false;
+    const uint32_t up = ended_before(w, op - 1, w->now);
+    if (up == ACS_PLACE_NONE)
+        return false;
+    w->wait = wait;
+    go_on(w, up, waited->type == ACS_RECORDED_WAIT_ROOM ? ACS_PATH_WINDOW : ACS_PATH_WAIT, op);
+    return true;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* One op back. False: the path begins here. */
+static bool step_back(walk *w)
+{
+    const uint32_t number = w->op;
+    const acs_analysed_op *op = &w->a->ops[number];
+    const acs_recorded_op *from = acs_analysis_recorded(w->a, number);
+    const uint64_t dependence = op->waited_for == ACS_PLACE_NONE ? 0 : w->a->ops[op->waited_for].ended;
+    const uint64_t stream = op->behind == ACS_PLACE_NONE ? 0 : w->a->ops[op->behind].ended;
+    add_part(w, op->began, number, w->reason);
+    w->wait = ACS_PLACE_NONE;
+    w->next = number;
+    if (later(dependence, stream) >= from->inserted && later(dependence, stream) > op->entered) {
+        go_on(w, dependence >= stream ? op->waited_for : op->behind,
+              dependence >= stream ? ACS_PATH_PAIR : ACS_PATH_STREAM, number);
+        return true;
+    }
+    if (op->held_ns[ACS_HOLD_WINDOW] && number > 0) {
+        add_part(w, from->inserted, number, ACS_PATH_ISSUE);
+        const uint32_t up = ended_before(w, number - 1, from->inserted);
+        if (up != ACS_PLACE_NONE)
+            go_on(w, up, ACS_PATH_WINDOW, number);
+        return up != ACS_PLACE_NONE;
+    }
+    add_part(w, op->entered, number, ACS_PATH_ISSUE);
+    return follow_caller(w, number);
+}
+
+acs_status acs_path_make(const acs_analysis *a, acs_path *path)
+{
+    walk w = {.a = a, .path = path, .next = ACS_PLACE_NONE, .wait = ACS_PLACE_NONE, .reason = ACS_PATH_RUN};
+    *path = (acs_path){0};
+    for (uint32_t i = 0; i < a->op_count; i++)
+        if (a->ops[i].ended > w.now) {
+            w.now = a->ops[i].ended;
+            w.op = i;
+        }
+    for (uint32_t steps = 0; steps < a->op_count && step_back(&w) && !w.full; steps++)
+        continue;
+    if (!w.full)
+        return ACS_OK;
+    acs_path_free(path);
+    return ACS_ERR_MEMORY;
+}
+
+void acs_path_free(acs_path *path)
+{
+    free(path->parts);
+    *path = (acs_path){0};
+}

@@ -1,0 +1,144 @@
+/*
+ * Opens the files of ACS_TRACE and ACS_REPORT, has the context recorded, and has both written at its end. Called
+ * while a context opens and closes. Owns the context's recorder. The files are opened twice: at the begin to find out
+ * that they can be written, at the end to write them.
+ */
+#include "report/report.h"
+
+#include "report/writing.h"
+
+#include "api/threads.h"
+#include "base/options.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* The file's name: of a second context of the process it ends with ".2", and so on. */
+static void name_file(const acs_context *context, const char *path, char text[ACS_OPTION_TEXT_BYTES + 24])
+{
+    if (context->recorded_as > 1)
+        (void)snprintf(text, ACS_OPTION_TEXT_BYTES + 24, "%s.%u", path, context->recorded_as);
+    else
+        (void)snprintf(text, ACS_OPTION_TEXT_BYTES + 24, "%s", path);
+}
+
+/* Look that the file can be written. ACS_OK where none is asked for; *has tells. */
+static acs_status try_file(const acs_context *context, const char *option, const char *path, bool *has)
+{
+    char text[ACS_OPTION_TEXT_BYTES + 24];
+    if (!*path)
+        return ACS_OK;
+    name_file(context, path, text);
+    FILE *file = fopen(text, "we");
+    if (!file)
+        return acs_options_no_file(&context->options, option, text, errno);
+    *has = true;
+    (void)fclose(file);
+    return ACS_OK;
+}
+
+acs_status acs_report_open(acs_context *context)
+{
+    static _Atomic(uint32_t) contexts;
+    const acs_options *o = &context->options;
+    bool has = false;
+    if (ACS_LIKELY(!*o->trace && !*o->report))
+        return ACS_OK;
+    context->recorded_as = atomic_fetch_add_explicit(&contexts, 1, memory_order_relaxed) + 1; /* relaxed: a counter */
+    ACS_TRY(try_file(context, "ACS_TRACE", o->trace, &has));
+    ACS_TRY(try_file(context, "ACS_REPORT", o->report, &has));
+    if (!has)
+        return ACS_OK;
+    context->backend->records_times = true;
+    const bool simulated = o->backend == ACS_BACKEND_SIM;
+    return acs_recorder_create(&(acs_recorder_config){.core = &context->core,
+                                                      .ops = (uint64_t)o->trace_ops,
+                                                      .percent = (uint32_t)o->trace_sample,
+                                                      .now_ns = simulated ? acs_context_now_ns : NULL,
+                                                      .user = context},
+                               &context->recorder);
+}
+
+/* ------------------------------------------------------------------------------------------------------------ write
+ */
+
+static void write_page(FILE *file, const acs_told *told)
+{
+    for (uint32_t i = 0; acs_page_head[i]; i++)
+        (void)fprintf(file, "%s", acs_page_head[i]);
+    acs_data_write(file, told);
+    for (uint32_t i = 0; acs_page_tail[i]; i++)
+        (void)fprintf(file, "%s", acs_page_tail[i]);
+}
+
+static void write_file(const acs_context *context, const char *option, const char *path,
+                       void (*write)(FILE *, const acs_told *), const acs_told *told)
+{
+    char text[ACS_OPTION_TEXT_BYTES + 24];
+    if (!*path)
+        return;
+    name_file(context, path, text);
+    FILE *file = fopen(text, "we");
+    if (file)
+        write(file, told);
+    const bool bad = !file || ferror(file);
+    if ((file && fclose(file) != 0) || bad)
+        acs_log_always(ACS_LOG_ERROR, "%s: '%s' is not whole: %s", option, text, strerror(errno));
+}
+
+static void find_surroundings(const acs_context *context, acs_surroundings *around)
+{
+    acs_capacity has = {0};
+    *around = (acs_surroundings){.options = &context->options, .devices = context->backend->devices};
+    if (context->backend->ops->capacity && context->backend->ops->capacity(context->backend, 0, &has) == ACS_OK) {
+        around->sms = has.sms;
+        around->sm_threads = has.threads;
+    }
+}
+
+static acs_status tell_all(const acs_context *context, const acs_recording *recording)
+{
+    static const char *const backends[] = {"auto", "cuda", "host", "sim"};
+    const acs_options *o = &context->options;
+    acs_surroundings around;
+    acs_analysis analysis;
+    acs_causes causes;
+    ACS_TRY(acs_analysis_make(recording, (uint64_t)o->window, o->serial || o->disable, &analysis));
+    find_surroundings(context, &around);
+    acs_status status = acs_causes_make(&analysis, &around, &causes);
+    if (status == ACS_OK) {
+        const acs_told told = {.analysis = &analysis,
+                               .causes = &causes,
+                               .around = &around,
+                               .backend = backends[context->backend->ops->id]};
+        write_file(context, "ACS_TRACE", o->trace, acs_timeline_write, &told);
+        write_file(context, "ACS_REPORT", o->report, write_page, &told);
+        acs_causes_free(&causes);
+    }
+    acs_analysis_free(&analysis);
+    return status;
+}
+
+void acs_report_write(acs_context *context)
+{
+    acs_recorder *recorder = context->recorder;
+    acs_recording recording;
+    if (ACS_LIKELY(!recorder))
+        return;
+    context->recorder = NULL;
+    acs_status status = acs_recorder_take(recorder, &recording);
+    acs_recorder_destroy(recorder);
+    if (status == ACS_OK) {
+        status = tell_all(context, &recording);
+        acs_recording_free(&recording);
+    }
+    if (status != ACS_OK)
+        acs_log_always(ACS_LOG_ERROR, "ACS_TRACE, ACS_REPORT: nothing was written: %s", acs_error_thread()->text);
+}
+
+void acs_report_close(acs_context *context)
+{
+    acs_recorder_destroy(context->recorder);
+    context->recorder = NULL;
+}

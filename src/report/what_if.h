@@ -1,0 +1,40 @@
+/*
+ * What a change would bring: the recorded ops, played by the library's own core on a simulated GPU, as they were and
+ * with one thing changed. Each op takes the time that ops of its label take alone. Of the program's dependences the
+ * direct ones are played. So leaving some out gives a bound of what is to be gained.
+ */
+#ifndef ACS_WHAT_IF_H
+#define ACS_WHAT_IF_H
+
+#include "report/analysis.h"
+
+typedef struct acs_play acs_play;
+
+/* What is changed. All zero: nothing. */
+typedef struct acs_play_change {
+    int64_t window, streams, devices; /* 0: as they are */
+    bool any_issue;                   /* ACS_ISSUE=auto */
+    bool renamed;                     /* no op waits because it overwrites bytes (WAR, WAW) */
+    bool no_waits;                    /* callers do not wait behind ops of the label `wait` */
+    bool no_pair;                     /* ops of `down` do not depend on those of `up` by this conflict */
+    uint32_t wait, up, down;
+    uint8_t conflict; /* acs_conflict */
+} acs_play_change;
+
+/* A change with its name, and what it brought. */
+typedef struct acs_played {
+    const char *name; /* "as it is" */
+    char setting[64]; /* "ACS_WINDOW=1024"; "" */
+    uint64_t ns;      /* simulated time of all played ops */
+} acs_played;
+enum { ACS_PLAYED_MOST = 8 };
+
+/* The newest TUNE_REPORT_PLAYED ops are played. NULL: no memory. The analysis and the options outlive it. */
+acs_play *acs_play_create(const acs_analysis *analysis, const acs_options *options);
+void acs_play_destroy(acs_play *play);
+/* The simulated time; 0: the ops could not be played. */
+uint64_t acs_play_run(acs_play *play, const acs_play_change *change);
+/* Play the settings that a user may change. Returns the number of results; 0: the ops could not be played. */
+uint32_t acs_play_settings(acs_play *play, acs_played played[ACS_PLAYED_MOST]);
+
+#endif
