@@ -4,6 +4,7 @@ slownesses. Tests of the page and of acs-report use them; they say nothing of th
   recordings.py NAME > trace.json    write one as a trace
   recordings.py --list               names
 """
+import bisect
 import copy
 import heapq
 import json
@@ -89,7 +90,7 @@ class Player:
 
     def __init__(self, program):
         self.program = program
-        self.todo = copy.deepcopy(program.todo)
+        self.todo = [copy.copy(item) for item in program.todo]
         self.ops = [item for item in self.todo if isinstance(item, Op)]
         self.upstream = [[] for _ in self.ops]
         self.deps = direct_dependences(self.ops)
@@ -242,13 +243,19 @@ def path_of(player):
     """[[place, from, to, reason], ...], walked back from the op that ended last; without gaps."""
     ops, parts = player.ops, []
     ended = sorted(range(len(ops)), key=lambda place: ops[place].ended)
+    ends = [ops[place].ended for place in ended]
+
+    def last_before(when):
+        at = bisect.bisect_right(ends, when)
+        return ended[at - 1] if at else None
+
     place, reason, until = ended[-1] if ended else None, 0, ops[ended[-1]].ended if ended else 0
     while place is not None:
         op = ops[place]
         parts.append([place, min(op.began, until), until, reason])
         until = min(op.began, until)
         if op.began > op.ready + 2 * player.program.issue_ns:
-            place = next((at for at in reversed(ended) if ops[at].ended <= op.began), None)
+            place = last_before(op.began)
             reason = 2
             continue
         parts.append([place, min(op.ready, until), until, 5])
@@ -256,12 +263,12 @@ def path_of(player):
         if op.waited_for >= 0 and op.ready > op.inserted:
             place, reason = op.waited_for, 1
         elif op.inserted > op.entered:
-            place, reason = next((at for at in reversed(ended) if ops[at].ended <= op.inserted), None), 3
+            place, reason = last_before(op.inserted), 3
         else:
             wait = max((wait for wait in player.waits if wait[3] <= op.entered), key=lambda one: one[3], default=None)
             parts.append([place, wait[3] if wait else 0, until, 6])
             until = wait[3] if wait else 0
-            place, reason = next((at for at in reversed(ended) if ops[at].ended <= until), None) if wait else None, 4
+            place, reason = last_before(until) if wait else None, 4
     return [part for part in reversed(parts) if part[2] > part[1]]
 
 

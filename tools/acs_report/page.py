@@ -1,5 +1,4 @@
 """The page: its template, styles and scripts joined into one file, with recordings in it."""
-import json
 import os
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -32,14 +31,8 @@ def halves():
     return before, behind.replace(SCRIPT_MARK, "".join(_read(folder, name) for name in SCRIPTS))
 
 
-def pieces(recordings):
-    """The page, piece by piece: the recordings can be large. No '<' of theirs can end the element in which they are."""
+def made(texts):
+    """The page of recordings, which come as JSON. No '<' of theirs can end the element in which they are."""
     before, behind = halves()
-    yield before
-    yield "[" if len(recordings) > 1 else ""
-    for place, recording in enumerate(recordings):
-        yield "," if place else ""
-        for piece in json.JSONEncoder(separators=(",", ":")).iterencode(recording):
-            yield piece.replace("<", "\\u003c")
-    yield "]" if len(recordings) > 1 else ""
-    yield behind
+    data = texts[0] if len(texts) == 1 else "[%s]" % ",".join(texts)
+    return before + data.replace("<", "\\u003c") + behind

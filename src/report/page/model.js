@@ -42,7 +42,7 @@
         for (const file of known)
             while (!file.startsWith(common))
                 common = common.slice(0, common.lastIndexOf("/", common.length - 2) + 1);
-        return common.length > 1 ? common : "";
+        return common.length > 1 && common.startsWith("/") ? common : "";
     }
 
     // Recordings of the page: one, or two that are compared.
@@ -191,7 +191,16 @@
         const first = run.findings[0];
         if (first && first.title)
             said.push("Most costly: " + sentence(run.short(first.title)));
+        const gain = bestGain(run);
+        if (gain)
+            said.push("In the simulator " + gain.words + " takes " + percent(gain.part) + " less time.");
         return [could, said.join(" ")];
+    }
+    // The setting that the simulator gains most by, from a tenth on: {words, part}, or null.
+    function bestGain(run) {
+        const rows = run.what_if.filter(row => row.ns > 0), best = rows.reduce((a, b) => b.ns < a.ns ? b : a, rows[0]);
+        const part = best ? 1 - best.ns / rows[0].ns : 0;
+        return part >= 0.1 ? {words: best.setting || best.name, part} : null;
     }
     function sentence(text) {
         return String(text).replace(/\.?$/, ".");

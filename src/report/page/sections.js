@@ -45,7 +45,7 @@
         const seen = Number(run.ops_seen) || 0;
         if (run.sampled > 0 && run.sampled < 100)
             return el("p", {class: "warn"}, "The recording has " + run.sampled + " % of the ops. Numbers are those of this part.");
-        return seen > run.ops.length && run.ops.length
+        return run.ops.length < 0.99 * seen && run.ops.length
             ? el("p", {class: "warn"}, "The recording has the newest " + count(run.ops.length) + " of " + count(seen) + " ops.") : null;
     }
     function widthBars(s) {
