@@ -40,7 +40,7 @@ class Words:
 
     def short(self, text):
         """A text with short names of files."""
-        return clean(str(text).replace(self.folder, "") if self.folder[:1] == "/" and len(self.folder) > 1 else text)
+        return clean(str(text).replace(self.folder, "") if re.fullmatch(r"[\w.+\-/ ]{2,}", self.folder) else text)
 
     def name(self, label):
         """Name of a label."""

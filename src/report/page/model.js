@@ -42,7 +42,7 @@
         for (const file of known)
             while (!file.startsWith(common))
                 common = common.slice(0, common.lastIndexOf("/", common.length - 2) + 1);
-        return common.length > 1 && common.startsWith("/") ? common : "";
+        return common.length > 1 && /^[\w.+\-\/ ]+$/.test(common) ? common : "";
     }
 
     // Recordings of the page: one, or two that are compared.
@@ -98,6 +98,12 @@
         device: ["GPU", "The op was issued, and the GPU had no room for it yet."],
     };
     const reasonWords = name => REASON_WORDS[name] || [name, ""];
+
+    // Part of the GPU's threads that the blocks of an op take, at most 1; 0: not known.
+    function partOfGpu(run, op) {
+        const device = run.devices[op[C.device]] || run.devices[0] || {}, room = number(device.sms) * number(device.threads);
+        return room && run.backend !== "host" ? Math.min(1, op[C.blocks] * op[C.threads] / room) : 0;
+    }
 
     // What a part of the path was for.
     const PATH_WORDS = {
@@ -207,5 +213,5 @@
     }
 
     acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, digits, width, count, share, percent, bytes, plural,
-        reasonWords, pathWords, pathColour, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, verdict, sentence};
+        partOfGpu, reasonWords, pathWords, pathColour, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, verdict, sentence};
 })(window.acsReport = window.acsReport || {});

@@ -1,10 +1,10 @@
 // The sections of one recording: headline, findings, timeline, where time went, what if, memory, tables.
 (function (acs) {
     "use strict";
-    const {C, nameOf, placeOf, time, width, count, share, percent, bytes, plural, reasonWords, verdict} = acs.model;
+    const {C, nameOf, placeOf, time, width, count, share, percent, bytes, plural, partOfGpu, reasonWords, verdict} = acs.model;
     const {el, svg, bars, stacked, table, kernelColours} = acs.draw;
 
-    const FINDINGS_SHOWN = 6, KERNELS_SHOWN = 12, PAIRS_SHOWN = 300, WAITS_SHOWN = 300;
+    const FINDINGS_SHOWN = 6, FULL = 0.95, KERNELS_SHOWN = 12, PAIRS_SHOWN = 300, WAITS_SHOWN = 300;
 
     function section(id, title, intro, ...children) {
         return el("section", {id, "aria-labelledby": id + "-title"}, el("h2", {id: id + "-title"}, title),
@@ -116,10 +116,11 @@
                 : null);
     }
     function byKernel(run, highlight) {
-        const colours = kernelColours(run);
+        const colours = kernelColours(run), fills = fillsOf(run);
+        const noteOf = label => [placeOf(run, label), fills.get(label) >= FULL ? "each fills the GPU" : ""].filter(Boolean).join(", ");
         const rows = run.kernels.slice(0, KERNELS_SHOWN).map(row => ({
             name: el("button", {type: "button", class: "link", title: placeOf(run, row[0]), onclick: () => highlight(row[0])}, nameOf(run, row[0])),
-            note: placeOf(run, row[0]), value: row[2], colour: colours.css(row[0]),
+            note: noteOf(row[0]), value: row[2], colour: colours.css(row[0]),
             words: [el("b", null, time(row[2])), " " + percent(share(row[2], run.summary.work_ns)) + ", " + plural(row[1], "op")]}));
         return rows.length ? [bars(rows), run.kernels.length > KERNELS_SHOWN ? none("The table of kernels has all " + run.kernels.length + ".") : null]
             : none("No kernel ran.");
@@ -151,7 +152,7 @@
     function issueWait(run) {
         const known = run.ops.filter(op => op[C.ready] > 0 && op[C.issued] >= op[C.ready]);
         const sum = known.reduce((total, op) => total + op[C.issued] - op[C.ready], 0);
-        return known.length ? "A ready op waited " + time(sum / known.length) + " on average until it was issued." : "";
+        return sum > 0 ? "A ready op waited " + time(sum / known.length) + " on average until it was issued." : "";
     }
     function issued(run) {
         const methods = methodsOf(run);
@@ -228,16 +229,13 @@
                 numberCell(pair.count), nsCell(pair.wait_ns), pair.path_ns === undefined ? {text: "", sort: -1} : nsCell(pair.path_ns),
                 {node: el("span", null, codeIn(run.short(pair.fix || ""))), sort: pair.fix || ""}]), PAIRS_SHOWN);
     }
-    // Part of the GPU's threads that an average launch of a kernel takes, by label: the launch counts at most as one.
+    // Part of the GPU that an average launch of a kernel takes, by label.
     function fillsOf(run) {
-        const device = run.devices[0] || {}, room = (device.sms || 0) * (device.threads || 0), found = new Map();
-        if (!room)
-            return found;
+        const found = new Map();
         for (const op of run.ops) {
-            const row = found.get(op[C.label]) || [0, 0];
-            row[0] += Math.min(1, op[C.blocks] * op[C.threads] / room);
-            row[1]++;
-            found.set(op[C.label], row);
+            const part = partOfGpu(run, op), row = found.get(op[C.label]) || [0, 0];
+            if (part > 0)
+                found.set(op[C.label], [row[0] + part, row[1] + 1]);
         }
         return new Map([...found].map(([label, [sum, many]]) => [label, sum / many]));
     }

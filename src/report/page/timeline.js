@@ -2,7 +2,7 @@
 // the selected op and what is highlighted. Others ask it to show ops.
 (function (acs) {
     "use strict";
-    const {C, nameOf, placeOf, opName, time, width, plural, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans} = acs.model;
+    const {C, nameOf, placeOf, opName, time, width, percent, plural, partOfGpu, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans} = acs.model;
     const {el, colour, kernelColours, cut, sharp, ticks, onceAFrame} = acs.draw;
 
     const GUTTER = 118, RIGHT = 14, AXIS = 22, OVERVIEW = 30, STRIP = 46, CALLER_ROW = 20, HEAD_ROW = 18;
@@ -544,6 +544,8 @@
         const facts = [run.kinds[op[C.kind]] || "op"];
         if (op[C.blocks])
             facts.push(plural(op[C.blocks], "block") + " of " + plural(op[C.threads], "thread"));
+        if (partOfGpu(run, op) > 0)
+            facts.push("room for it: " + percent(partOfGpu(run, op)) + " of the GPU");
         if (op[C.bytes])
             facts.push(acs.model.bytes(op[C.bytes]));
         facts.push("issued by " + (run.methods[op[C.method]] || "unknown"));
