@@ -292,7 +292,7 @@
         const show = places => toTimeline(() => made.show(places));
         const highlight = label => toTimeline(() => made.highlight(label));
         return {timeline: made, node: el("div", {class: "report"}, short ? null : headline(run), findings(run, show),
-            section("timeline", "What ran when", "Above: how many ops ran, were ready, and stood in the window. Below: each caller and each stream.",
+            section("timeline", "What ran when", "Above: how many ops ran, were ready, and stood in the window, and how full the GPU was. Below: each caller and each stream.",
                 made ? made.node : none("No op was recorded.")),
             where(run, highlight), issued(run), whatIf(run), memory(run), tables(run, highlight))};
     }
