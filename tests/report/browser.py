@@ -42,7 +42,8 @@ class Browser:
         self.process = subprocess.Popen(
             [path, *words, "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
              "--disable-background-networking", "--user-data-dir=" + self.profile.name, "--remote-debugging-pipe", "about:blank"],
-            preexec_fn=pipes, pass_fds=(3, 4), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            preexec_fn=pipes, pass_fds=(3,
+                4), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(to_read)
         os.close(from_write)
         self.buffer, self.number, self.events = b"", 0, []
@@ -167,9 +168,11 @@ class Page:
     @property
     def wrong(self):
         """Exceptions, and errors in the console."""
-        found = [event["exceptionDetails"]["text"] + " " + event["exceptionDetails"].get("exception", {}).get("description", "")
+        found = [event["exceptionDetails"]["text"] + " " + event["exceptionDetails"].get("exception", {}).get("description",
+            "")
                  for event in self.mine("Runtime.exceptionThrown")]
-        found += [str(event["args"]) for event in self.mine("Runtime.consoleAPICalled") if event["type"] in ("error", "assert")]
+        found += [str(event["args"]) for event in self.mine("Runtime.consoleAPICalled") if event["type"] in ("error",
+            "assert")]
         return found + [event["entry"]["text"] for event in self.mine("Log.entryAdded") if event["entry"]["level"] == "error"]
 
     @property

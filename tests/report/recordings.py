@@ -290,7 +290,8 @@ def pairs_of(program, ops):
             pair = found.setdefault(key, {"up": key[0], "down": key[1], "conflict": key[2], "count": 0, "wait_ns": 0})
             pair["count"] += 1
             pair["wait_ns"] += op.ready - op.inserted
-            pair["range"], pair["fix"] = program.pair_texts.get(key, ("bytes 0 to 64 KiB of the block of main.c:12 (1 MiB)", ""))
+            pair["range"], pair["fix"] = program.pair_texts.get(key,
+                ("bytes 0 to 64 KiB of the block of main.c:12 (1 MiB)", ""))
     pairs = sorted(found.values(), key=lambda pair: -pair["wait_ns"])
     places = {(pair["up"], pair["down"], pair["conflict"]): place for place, pair in enumerate(pairs)}
     for op in ops:
@@ -339,24 +340,29 @@ def recording(program):
     player = Player(program).play()
     longest = explain(player)
     ops, pairs = player.ops, pairs_of(program, player.ops)
-    rows = [[place + 1, op.label, op.kind, 0, op.entered, op.inserted, op.ready, op.issued, op.began, op.ended, 0, op.slot, 0, 1, -1,
+    rows = [[place + 1, op.label, op.kind, 0, op.entered, op.inserted, op.ready, op.issued, op.began, op.ended, 0, op.slot,
+        0, 1, -1,
              op.level, op.blocks, 256, op.bytes, op.waited_for, op.conflict, op.pair, op.reason, op.reason_ns, op.critical, 0]
             for place, op in enumerate(ops)]
-    made = {"format": 1, "program": program.name, "backend": "sim", "virtual_time": True, "sampled": 100, "ops_seen": len(ops),
+    made = {"format": 1, "program": program.name, "backend": "sim", "virtual_time": True, "sampled": 100,
+        "ops_seen": len(ops),
             "span_ns": max([op.ended for op in ops] + [wait[3] for wait in player.waits] or [0], default=0),
-            "options": {"window": program.window, "streams": program.streams, "workers": 1, "devices": 1, "batch": 16, "rename": 0,
+            "options": {"window": program.window, "streams": program.streams, "workers": 1, "devices": 1, "batch": 16,
+                "rename": 0,
                         "repeats": "auto", "issue": "auto"},
             "devices": [{"sms": program.sms, "threads": 2048}], "kinds": KINDS, "methods": METHODS, "reasons": REASONS,
             "conflicts": CONFLICTS, "labels": program.labels, "ops": rows, "bundles": [],
             "deps": [[source, to] for source, to, _ in player.deps], "waits": player.waits, "memory": player.memory,
-            "counters": thinned(player.counters), "summary": summary_of(player, longest), "kernels": kernels_of(ops), "pairs": pairs}
+            "counters": thinned(player.counters), "summary": summary_of(player,
+                longest), "kernels": kernels_of(ops), "pairs": pairs}
     made["path_reasons"], made["path"] = PATH_REASONS, path_of(player)
     made["path_ns"] = [sum(part[2] - part[1] for part in made["path"] if part[3] == at) for at in range(len(PATH_REASONS))]
     for place, pair in enumerate(pairs):
         pair["path_ns"] = sum(part[2] - part[1] for part, below in zip(made["path"], made["path"][1:])
                               if part[3] == 1 and ops[below[0]].pair == place)
     made["findings"] = sorted(
-        ({"kind": kind, "ns": int(ns(made)) if callable(ns) else ns, "title": title, "text": text, "fix": fix, "ops": list(where)}
+        ({"kind": kind, "ns": int(ns(made)) if callable(ns) else ns, "title": title, "text": text, "fix": fix,
+            "ops": list(where)}
          for kind, ns, title, text, fix, where in program.findings), key=lambda one: -one["ns"])
     made["what_if"] = [{"name": name, "setting": setting, "ns": span_of(other)} for name, setting, other in program.what_if]
     return made
@@ -379,8 +385,10 @@ def false_dependence():
                 made.op(scale, 40 + 5 * (tile % 3), writes=("tile%d" % tile if tiles else "field",))
         return made
     made = program(False)
-    made.pair_texts[(0, 0, 3)] = ("bytes 0 to 16 MiB of the block of tiles.cu:20 (16 MiB)", "name the tile in the footprint: ACS_INOUT(tile, bytes)")
-    made.finding("false dependence", lambda one: one["summary"]["span_ns"] * 0.9, "scale_tile names the whole array at each launch",
+    made.pair_texts[(0, 0, 3)] = ("bytes 0 to 16 MiB of the block of tiles.cu:20 (16 MiB)",
+        "name the tile in the footprint: ACS_INOUT(tile, bytes)")
+    made.finding("false dependence", lambda one: one["summary"]["span_ns"] * 0.9,
+        "scale_tile names the whole array at each launch",
                  "96 ops of scale_tile write the same 16 MiB, so they run one after another. Each runs 8 blocks: it can hardly write"
                  " all of it.", "Name the tile that the op writes: ACS_INOUT(tile, tile_bytes).", (10, 11, 12))
     made.what_if = [("as it is", "", made), ("footprints by tile", "", program(True))]
@@ -405,7 +413,8 @@ def war():
     made = program(1)
     made.pair_texts[(1, 0, 2)] = ("bytes 0 to 64 KiB of the block of physics.cu:33 (1 MiB)",
                                   "make it ACS_RELOCATABLE and set ACS_RENAME, or give each step a buffer of its own")
-    made.finding("war", lambda one: one["summary"]["span_ns"] * 0.33, "find_contacts waits until solve_island has read contacts (WAR)",
+    made.finding("war", lambda one: one["summary"]["span_ns"] * 0.33,
+        "find_contacts waits until solve_island has read contacts (WAR)",
                  "find_contacts of the next step needs nothing of solve_island. It only writes the bytes that solve_island still reads:"
                  " bytes 0 to 64 KiB of the block of physics.cu:33.",
                  "Make the block ACS_RELOCATABLE and set ACS_RENAME=4, or give each step a buffer of its own.", (25, 50, 75))
@@ -447,7 +456,8 @@ def window():
     made.finding("window", lambda one: one["summary"]["span_ns"] * 0.7, "The window of 16 ops is full 97 % of the time",
                  "Ops that could run wait in front of the window. It is full of ops that wait for others.",
                  "Set ACS_WINDOW=512.", (100, 101, 102))
-    made.what_if = [("as it is", "", made)] + [("window of %d" % size, "ACS_WINDOW=%d" % size, program(size)) for size in (64, 128, 512)]
+    made.what_if = [("as it is", "", made)] + [("window of %d" % size, "ACS_WINDOW=%d" % size,
+        program(size)) for size in (64, 128, 512)]
     return made
 
 
@@ -461,10 +471,12 @@ def streams():
             made.op(two, 25, reads=("item%d" % item,), writes=("out%d" % item,))
         return made
     made = program(3)
-    made.finding("streams", lambda one: one["summary"]["span_ns"] * 0.75, "All 3 streams are taken while up to 60 ops are ready",
+    made.finding("streams", lambda one: one["summary"]["span_ns"] * 0.75,
+        "All 3 streams are taken while up to 60 ops are ready",
                  "Ready ops wait for a stream. The GPU has room for them: at most 24 of 132 multiprocessors are used.", "Set ACS_STREAMS=32.",
                  (40, 41, 42))
-    made.what_if = [("as it is", "", made)] + [("%d streams" % count, "ACS_STREAMS=%d" % count, program(count)) for count in (4, 8, 32)]
+    made.what_if = [("as it is", "", made)] + [("%d streams" % count, "ACS_STREAMS=%d" % count,
+        program(count)) for count in (4, 8, 32)]
     return made
 
 
@@ -511,7 +523,8 @@ def chain():
     made.finding("chain", lambda one: one["summary"]["critical_ns"] * 0.95, "The program is one chain of 120 ops",
                  "Each op reads what the op before it wrote. No setting runs them at once.",
                  "Make the ops of the chain shorter, or find work that does not depend on it.", (0, 1, 2))
-    made.what_if = [("as it is", "", made), ("window of 1024", "ACS_WINDOW=1024", made), ("128 streams", "ACS_STREAMS=128", made)]
+    made.what_if = [("as it is", "", made), ("window of 1024", "ACS_WINDOW=1024", made),
+        ("128 streams", "ACS_STREAMS=128", made)]
     return made
 
 
@@ -534,7 +547,8 @@ def many(count=50000):
     made = Program("large", streams=64, launch_us=0.4, issue_us=0.2, window=1024)
     labels = [made.label("kernel_%02d" % at, "large.cu", 10 * at) for at in range(30)]
     for op in range(count):
-        made.op(labels[op * 7 % 30], 10 + op * 31 % 40, reads=("cell%d" % ((op * 13 + 1) % 700),), writes=("cell%d" % (op % 700),), blocks=2)
+        made.op(labels[op * 7 % 30], 10 + op * 31 % 40, reads=("cell%d" % ((op * 13 + 1) % 700),),
+            writes=("cell%d" % (op % 700),), blocks=2)
     return made
 
 
@@ -570,12 +584,14 @@ def in_bundles(acs, most=24, slots=3):
         op[12] = next(lane for lane in range(1000) if ends.get((op[11], lane), 0) <= op[8])
         ends[op[11], op[12]] = op[9]
     groups = [acs["ops"][at:at + most] for at in range(0, len(acs["ops"]), most)]
-    acs["bundles"] = [[ops[0][11], 3, min(op[7] for op in ops), min(op[7] for op in ops) + 4000, max(op[9] for op in ops), len(ops)]
+    acs["bundles"] = [[ops[0][11], 3, min(op[7] for op in ops), min(op[7] for op in ops) + 4000, max(op[9] for op in ops),
+        len(ops)]
                       for ops in groups]
     return acs
 
 
-PLANTED = {"false_dependence": false_dependence, "war": war, "host_wait": host_wait, "window": window, "streams": streams, "fills": fills,
+PLANTED = {"false_dependence": false_dependence, "war": war, "host_wait": host_wait, "window": window, "streams": streams,
+    "fills": fills,
            "allocation": allocation, "chain": chain}
 ALL = dict(PLANTED, empty=empty, one=one, many=many, hostile=hostile, bundles=bundles)
 

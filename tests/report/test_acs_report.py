@@ -96,7 +96,8 @@ class ReportTest(unittest.TestCase):
         made = self.folder / "page_text.c"
         if not shutil.which("cmake"):
             self.skipTest("no cmake")
-        subprocess.run(["cmake", "-D", "FOLDER=%s" % (ROOT / "src/report/page"), "-D", "OUTPUT=%s" % made, "-P", ROOT / "src/report/page/page.cmake"],
+        subprocess.run(["cmake", "-D", "FOLDER=%s" % (ROOT / "src/report/page"), "-D", "OUTPUT=%s" % made, "-P",
+            ROOT / "src/report/page/page.cmake"],
                        check=True)
         text, parts = made.read_text(encoding="utf-8"), []
         for name in ("acs_page_head", "acs_page_tail"):
@@ -150,8 +151,10 @@ class ReportTest(unittest.TestCase):
         good = recordings.trace(recordings.named("one"))
         for name, text, why in (
                 ("empty", "", "it is empty"), ("binary", b"\x7fELF\0\0", "not JSON"), ("list", "[1, 2]", 'no "traceEvents"'),
-                ("other", '{"traceEvents":[]}', 'no object "acs"'), ("cut in acs", good[:-40], "cut off"), ("cut in events", '{"traceEvents":[{"a":1},', "cut off"),
-                ("broken", good.replace('"kernels":[[', '"kernels":[[,', 1), "not valid JSON at character"), ("latin", good.encode().replace(b"only", b"\xff\xfe"), "not UTF-8"),
+                ("other", '{"traceEvents":[]}', 'no object "acs"'), ("cut in acs", good[:-40], "cut off"), ("cut in events",
+                    '{"traceEvents":[{"a":1},', "cut off"),
+                ("broken", good.replace('"kernels":[[', '"kernels":[[,', 1), "not valid JSON at character"), ("latin",
+                    good.encode().replace(b"only", b"\xff\xfe"), "not UTF-8"),
                 ("page", pages.made([json.dumps(recordings.named("one"))]), "it is a page already"),
                 ("format", good.replace('"format":1', '"format":7'), "format 7; this acs-report reads format 1"),
                 ("parts", good.replace('"findings":', '"found":'), "no findings")):

@@ -19,8 +19,10 @@ CANVAS = "document.querySelector('canvas.rows')"
 STATE = "acsReport.shown.timeline().state"
 VIEW = "acsReport.shown.timeline().view"
 # Names of the first finding's kind, and words of the fix that its card must have.
-PLANTED = {"false_dependence": ("false dependence", "Name the tile"), "war": ("war", "ACS_RELOCATABLE"), "host_wait": ("host wait", "acs_wait"),
-           "window": ("window", "ACS_WINDOW=512"), "streams": ("streams", "ACS_STREAMS=32"), "fills": ("fills", "second GPU"),
+PLANTED = {"false_dependence": ("false dependence", "Name the tile"), "war": ("war", "ACS_RELOCATABLE"),
+    "host_wait": ("host wait", "acs_wait"),
+           "window": ("window", "ACS_WINDOW=512"), "streams": ("streams", "ACS_STREAMS=32"), "fills": ("fills",
+               "second GPU"),
            "allocation": ("allocation", "before the loop"), "chain": ("chain", "shorter")}
 
 
@@ -89,7 +91,8 @@ class PageTest(unittest.TestCase):
 
     def test_page_has_all_sections_with_names(self):
         page = self.open("allocation")
-        self.assertEqual(self.shown(page, "h2"), ["What costs the most", "What ran when", "Where the time went", "How it was issued",
+        self.assertEqual(self.shown(page, "h2"), ["What costs the most", "What ran when", "Where the time went",
+            "How it was issued",
                                                   "What other settings would bring", "Memory over time", "Tables"])
         self.assertEqual(page.run("document.querySelectorAll('section:not([aria-labelledby])').length"), 0)
         self.assertEqual(page.run("document.querySelectorAll('canvas:not([aria-label])').length"), 0)
@@ -100,7 +103,8 @@ class PageTest(unittest.TestCase):
     def test_timeline_has_rows_for_callers_and_streams_and_draws_them(self):
         page = self.open("streams")
         names = page.run("%s.rows.map(row => row.head || row.name)" % STATE)
-        self.assertEqual(names, ["Why it is not done sooner", "the path", "Callers", "thread 0", "GPU 0", "stream 0", "stream 1", "stream 2"])
+        self.assertEqual(names, ["Why it is not done sooner", "the path", "Callers", "thread 0", "GPU 0", "stream 0",
+            "stream 1", "stream 2"])
         colours = page.run("""(() => {
             const canvas = %s, data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, found = new Set();
             for (let at = 0; at < data.length; at += 4) found.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
@@ -164,7 +168,8 @@ class PageTest(unittest.TestCase):
         x, y = place()
         page.mouse("mouseWheel", x, y, deltaX=0, deltaY=-100)
         page.frame()
-        self.assertEqual(page.run("%s.to - %s.from" % (VIEW, VIEW)), length, "the wheel scrolls the page until the timeline is clicked")
+        self.assertEqual(page.run("%s.to - %s.from" % (VIEW, VIEW)), length,
+            "the wheel scrolls the page until the timeline is clicked")
         x, y = place()
         page.click(x, y)
         for _ in range(4):
@@ -230,7 +235,8 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.shown(page, ".tile dd")[0][:6], "50,000")
         draw = page.run("new Promise(done => { const t = acsReport.shown.timeline(); const began = performance.now(); t.view.zoom(0.9, 1e7);"
                         " requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began))); })")
-        print("50,000 ops: shown after %s ms, drawn again in %d ms" % (page.run("document.documentElement.dataset.ready"), draw))
+        print("50,000 ops: shown after %s ms, drawn again in %d ms" % (page.run("document.documentElement.dataset.ready"),
+            draw))
         self.quiet(page)
 
     def test_page_without_a_recording_says_so(self):

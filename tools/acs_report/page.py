@@ -2,8 +2,10 @@
 import os
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-PLACES = [os.path.join(HERE, "page"), os.path.join(HERE, "..", "..", "src", "report", "page")]  # installed; in the source tree
-SCRIPTS = ["model.js", "draw.js", "rows.js", "paint.js", "timeline.js", "sections.js", "compare.js", "main.js"]        # in this order, as in page.cmake
+PLACES = [os.path.join(HERE, "page"), os.path.join(HERE, "..", "..", "src", "report",
+    "page")]  # installed; in the source tree
+SCRIPTS = ["model.js", "draw.js", "rows.js", "paint.js", "timeline.js", "sections.js", "compare.js",
+    "main.js"]        # in this order, as in page.cmake
 STYLE_MARK, DATA_MARK, SCRIPT_MARK = "/*ACS_STYLE*/", "/*ACS_DATA*/", "/*ACS_SCRIPT*/"
 
 
@@ -15,7 +17,8 @@ def _folder():
     for place in PLACES:
         if os.path.isfile(os.path.join(place, "page.html")):
             return place
-    raise NoTemplate("the page's template is missing: there is no page.html in %s" % " or ".join(map(os.path.normpath, PLACES)))
+    raise NoTemplate("the page's template is missing: there is no page.html in %s" % " or ".join(map(os.path.normpath,
+        PLACES)))
 
 
 def _read(folder, name):

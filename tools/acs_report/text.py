@@ -85,10 +85,12 @@ def summary(acs):
     lines = ["%s: %d ops in %s. It could run %.1f ops at once; it ran %.1f."
              % (clean(acs.get("program", "?")), s["ops"], time(span(acs)), s["width_possible"], s["width_achieved"]),
              "Critical path: %s (%s of the time). Nothing ran in %s of the time. Callers waited %s."
-             % (time(s["critical_ns"]), percent(s["critical_ns"], span(acs)), percent(idle(acs), span(acs)), time(s["host_wait_ns"]))]
+             % (time(s["critical_ns"]), percent(s["critical_ns"], span(acs)), percent(idle(acs), span(acs)),
+                 time(s["host_wait_ns"]))]
     parts = [(ns, name) for ns, name in zip(acs.get("path_ns", []), acs.get("path_reasons", [])) if ns]
     if parts:
-        lines.append("Where the time went: %s." % ", ".join("%s %s" % (clean(name), percent(ns, sum(part[0] for part in parts)))
+        lines.append("Where the time went: %s." % ", ".join("%s %s" % (clean(name),
+            percent(ns, sum(part[0] for part in parts)))
                                                            for ns, name in sorted(parts, reverse=True)))
     return lines
 
@@ -98,7 +100,8 @@ def findings(acs):
     words, lines = Words(acs), []
     for place, finding in enumerate(acs["findings"], 1):
         head = "%d. " % place
-        lines += _wrapped("%s (%s, %s of the time)" % (words.short(finding["title"]), time(finding["ns"]), percent(finding["ns"], span(acs))), head)
+        lines += _wrapped("%s (%s, %s of the time)" % (words.short(finding["title"]), time(finding["ns"]),
+            percent(finding["ns"], span(acs))), head)
         lines += _wrapped(words.short(finding.get("text", "")), " " * len(head))
         lines += _wrapped("To do: " + words.short(finding["fix"]), " " * len(head)) if finding.get("fix") else []
     return lines or ["No slowness stands out."]
@@ -108,7 +111,8 @@ def table(rows):
     """Columns as wide as they must be; numbers to the right."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     right = [all(re.match(r"-?[0-9]", row[at]) for row in rows[1:] if row[at]) for at in range(len(widths))]
-    return ["  ".join(cell.rjust(width) if to_right else cell.ljust(width) for cell, width, to_right in zip(row, widths, right)).rstrip()
+    return ["  ".join(cell.rjust(width) if to_right else cell.ljust(width) for cell, width,
+        to_right in zip(row, widths, right)).rstrip()
             for row in rows]
 
 
@@ -121,10 +125,12 @@ def one(acs):
         rows = [("waited", "times", "pair", "bytes")]
         rows += [(time(pair["wait_ns"]), "%d" % pair["count"], words.pair(pair), words.short(pair.get("range", "")))
                  for pair in acs["pairs"][:PAIRS_SHOWN]]
-        lines += ["", "Pairs that serialise, most waiting first (%d of %d):" % (len(rows) - 1, len(acs["pairs"]))] + table(rows)
+        lines += ["", "Pairs that serialise, most waiting first (%d of %d):" % (len(rows) - 1,
+            len(acs["pairs"]))] + table(rows)
     if acs["kernels"]:
         rows = [("time", "ops", "longest", "name", "at")]
-        rows += [(time(row[2]), "%d" % row[1], time(row[3]), words.name(row[0]), words.place(row[0])) for row in acs["kernels"][:KERNELS_SHOWN]]
+        rows += [(time(row[2]), "%d" % row[1], time(row[3]), words.name(row[0]),
+            words.place(row[0])) for row in acs["kernels"][:KERNELS_SHOWN]]
         lines += ["", "Time by kernel (%d of %d):" % (len(rows) - 1, len(acs["kernels"]))] + table(rows)
     rows = [row for row in acs.get("what_if", []) if row.get("ns")]
     if len(rows) > 1:
@@ -175,9 +181,12 @@ def two(a, b):
     x, y = a["summary"], b["summary"]
     rows = [("", "A", "B", "change")]
     for name, before, after, words in (
-            ("time", span(a), span(b), time), ("ops", x["ops"], y["ops"], "%d".__mod__), ("possible width", x["width_possible"], y["width_possible"], "%.1f".__mod__),
-            ("achieved width", x["width_achieved"], y["width_achieved"], "%.1f".__mod__), ("critical path", x["critical_ns"], y["critical_ns"], time),
-            ("nothing ran", idle(a), idle(b), time), ("work", x["work_ns"], y["work_ns"], time), ("callers waited", x["host_wait_ns"], y["host_wait_ns"], time)):
+            ("time", span(a), span(b), time), ("ops", x["ops"], y["ops"], "%d".__mod__), ("possible width",
+                x["width_possible"], y["width_possible"], "%.1f".__mod__),
+            ("achieved width", x["width_achieved"], y["width_achieved"], "%.1f".__mod__), ("critical path",
+                x["critical_ns"], y["critical_ns"], time),
+            ("nothing ran", idle(a), idle(b), time), ("work", x["work_ns"], y["work_ns"], time), ("callers waited",
+                x["host_wait_ns"], y["host_wait_ns"], time)):
         rows.append((name, words(before), words(after), change(before, after)))
     lines = ["A: %s, B: %s" % (clean(a.get("program", "?")), clean(b.get("program", "?")))] + table(rows)
     found = [by_key(acs, acs["findings"], _finding_key, lambda finding: finding["ns"]) for acs in (a, b)]
@@ -188,5 +197,6 @@ def two(a, b):
     names = sorted({*old, *new}, key=lambda name: -abs(new.get(name, 0) - old.get(name, 0)))
     if names:
         lines += ["", "Time by kernel, most change first:"] + table([("A", "B", "change", "name")] + [
-            (time(old.get(name, 0)), time(new.get(name, 0)), change(old.get(name, 0), new.get(name, 0)), name) for name in names[:KERNELS_SHOWN]])
+            (time(old.get(name, 0)), time(new.get(name, 0)), change(old.get(name, 0), new.get(name, 0)),
+                name) for name in names[:KERNELS_SHOWN]])
     return lines

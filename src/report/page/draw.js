@@ -31,7 +31,8 @@
     function kernelColours(run) {
         const rank = new Map(run.kernels.slice(0, KERNEL_COLOURS).map((row, place) => [row[0], place]));
         const name = label => rank.has(label) ? "k" + rank.get(label) : "k-other";
-        return {name, css: label => "var(--" + name(label) + ")", labels: [...rank.keys()], more: run.kernels.length > KERNEL_COLOURS};
+        return {name, css: label => "var(--" + name(label) + ")", labels: [...rank.keys()],
+            more: run.kernels.length > KERNEL_COLOURS};
     }
 
     // Text cut to a width, with dots; empty where nothing useful fits.
@@ -75,11 +76,13 @@
     // Bars with a name, a part of the longest, and words: rows of {name, title, value, colour, words, note, second}.
     function bars(rows, options) {
         const most = Math.max(...rows.map(row => row.value + (row.second || 0)), (options && options.most) || 0, 1e-9);
-        return el("div", {class: "bars", role: "list"}, rows.map(row => el("div", {class: "bar-row" + (row.strong ? " strong" : ""),
+        return el("div", {class: "bars", role: "list"}, rows.map(row => el("div",
+            {class: "bar-row" + (row.strong ? " strong" : ""),
             role: "listitem", title: row.title || null},
             el("div", {class: "bar-name"}, row.name, row.note ? el("span", {class: "note"}, row.note) : null),
             el("div", {class: "bar-track"},
-                el("div", {class: "bar", style: "width:" + 100 * row.value / most + "%;background:" + (row.colour || "var(--accent)")}),
+                el("div", {class: "bar", style: "width:" + 100 * row.value / most + "%;background:" +
+                    (row.colour || "var(--accent)")}),
                 row.second ? el("div", {class: "bar hatched", style: "width:" + 100 * row.second / most + "%"}) : null),
             el("div", {class: "bar-words"}, row.words))));
     }
@@ -89,7 +92,8 @@
         const total = parts.reduce((sum, part) => sum + part.value, 0);
         const shown = parts.filter(part => part.value > 0);
         return el("div", {class: "stack-box"},
-            el("div", {class: "stack", role: "img", "aria-label": label + ": " + shown.map(part => part.name + " " + part.words).join(", ")},
+            el("div", {class: "stack", role: "img", "aria-label": label + ": " +
+                shown.map(part => part.name + " " + part.words).join(", ")},
                 shown.map(part => el("div", {class: "part", title: part.name + ": " + part.words,
                     style: "flex-grow:" + part.value / total + ";background:" + part.colour},
                     part.value / total > 0.12 ? el("span", null, part.name) : null))),
@@ -105,15 +109,19 @@
         const order = {column: -1, up: false};
         const cellOf = (cell, column) => el("td", column.right ? {class: "right"} : null,
             cell && cell.node ? cell.node : cell && cell.text !== undefined ? cell.text : String(cell));
-        const fillBody = () => body.replaceChildren(...shown.map(row => el("tr", null, row.map((cell, at) => cellOf(cell, columns[at])))));
-        const valueOf = cell => cell && cell.sort !== undefined ? cell.sort : cell && cell.text !== undefined ? cell.text : cell;
-        const heads = columns.map((column, at) => el("th", {scope: "col", class: column.right ? "right" : null, "aria-sort": "none"},
+        const fillBody = () => body.replaceChildren(...shown.map(row => el("tr", null,
+            row.map((cell, at) => cellOf(cell, columns[at])))));
+        const valueOf = cell => cell && cell.sort !== undefined ? cell.sort : cell && cell.text !== undefined ? cell.text
+            : cell;
+        const heads = columns.map((column, at) => el("th", {scope: "col", class: column.right ? "right" : null,
+            "aria-sort": "none"},
             el("button", {type: "button", onclick: () => sortBy(at)}, column.name)));
         function sortBy(at) {
             order.up = order.column === at ? !order.up : !columns[at].right;
             order.column = at;
             shown.sort((a, b) => compareValues(valueOf(a[at]), valueOf(b[at])) * (order.up ? 1 : -1));
-            heads.forEach((head, place) => head.setAttribute("aria-sort", place !== at ? "none" : order.up ? "ascending" : "descending"));
+            heads.forEach((head, place) => head.setAttribute("aria-sort",
+                place !== at ? "none" : order.up ? "ascending" : "descending"));
             fillBody();
         }
         fillBody();

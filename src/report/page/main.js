@@ -6,7 +6,8 @@
 
     function complain(error) {
         root.setAttribute("data-error", String(error && error.message || error));
-        document.getElementById("page").prepend(el("p", {class: "warn", role: "alert"}, "This page cannot be shown: " + (error && error.message || error)));
+        document.getElementById("page").prepend(el("p", {class: "warn", role: "alert"}, "This page cannot be shown: " +
+            (error && error.message || error)));
     }
 
     // Show recordings: one, or two that are compared.
@@ -16,9 +17,11 @@
         const made = runs.length > 1 ? acs.compare.compare(runs[0], runs[1]) : acs.sections.report(runs[0], false);
         page.replaceChildren(made.node);
         acs.shown = {runs, timeline: () => typeof made.timeline === "function" ? made.timeline() : made.timeline};
-        matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => acs.shown.timeline() && acs.shown.timeline().draw());
+        matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => acs.shown.timeline() &&
+            acs.shown.timeline().draw());
         // Two frames: the timeline draws in the first.
-        requestAnimationFrame(() => requestAnimationFrame(() => root.setAttribute("data-ready", String(Math.round(performance.now())))));
+        requestAnimationFrame(() => requestAnimationFrame(() => root.setAttribute("data-ready",
+            String(Math.round(performance.now())))));
     }
 
     window.addEventListener("error", event => complain(event.error || event.message));

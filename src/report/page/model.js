@@ -3,8 +3,10 @@
     "use strict";
 
     // Columns of a row of `ops`.
-    const COLUMNS = ["seq", "label", "kind", "thread", "entered", "inserted", "ready", "issued", "began", "ended", "device", "slot",
-        "lane", "method", "bundle", "level", "blocks", "threads", "bytes", "waitedFor", "conflict", "pair", "reason", "reasonNs",
+    const COLUMNS = ["seq", "label", "kind", "thread", "entered", "inserted", "ready", "issued", "began", "ended", "device",
+        "slot",
+        "lane", "method", "bundle", "level", "blocks", "threads", "bytes", "waitedFor", "conflict", "pair", "reason",
+            "reasonNs",
         "critical", "status"];
     const C = Object.freeze(Object.fromEntries(COLUMNS.map((name, place) => [name, place])));
     const FORMAT = 1;
@@ -19,11 +21,13 @@
         if (data.format !== FORMAT)
             throw new Error("This recording has format " + data.format + "; the page reads format " + FORMAT + ".");
         const run = Object.assign({}, data);
-        for (const name of ["devices", "kinds", "methods", "reasons", "conflicts", "labels", "ops", "bundles", "deps", "waits", "memory",
+        for (const name of ["devices", "kinds", "methods", "reasons", "conflicts", "labels", "ops", "bundles", "deps",
+            "waits", "memory",
             "kernels", "pairs", "findings", "what_if", "path_reasons", "path_ns", "path"])
             run[name] = list(data[name]);
         run.options = data.options || {};
-        run.summary = Object.assign({ops: run.ops.length, kernels: 0, work_ns: 0, busy_ns: 0, critical_ns: 0, levels: 0, width_possible: 0,
+        run.summary = Object.assign({ops: run.ops.length, kernels: 0, work_ns: 0, busy_ns: 0, critical_ns: 0, levels: 0,
+            width_possible: 0,
             width_achieved: 0, span_ns: 0, reasons_ns: [], host_wait_ns: 0}, data.summary);
         run.span = Math.max(number(run.summary.span_ns), number(data.span_ns), 1);
         run.counters = Object.assign({t: [], ready: [], running: [], window: []}, data.counters);
@@ -79,7 +83,8 @@
     const share = (part, whole) => whole > 0 ? part / whole : 0;
     function percent(fraction) {
         const value = 100 * fraction;
-        return (value >= 10 || value === 0 ? Math.round(value).toLocaleString("en") : value >= 0.1 ? value.toFixed(1) : "< 0.1") + " %";
+        return (value >= 10 || value === 0 ? Math.round(value).toLocaleString("en") : value >= 0.1 ? value.toFixed(1)
+            : "< 0.1") + " %";
     }
     function bytes(value) {
         for (const [unit, name] of [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]])
@@ -212,6 +217,8 @@
         return String(text).replace(/\.?$/, ".");
     }
 
-    acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, digits, width, count, share, percent, bytes, plural,
-        partOfGpu, reasonWords, pathWords, pathColour, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, verdict, sentence};
+    acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, digits, width, count, share, percent, bytes,
+        plural,
+        partOfGpu, reasonWords, pathWords, pathColour, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, verdict,
+            sentence};
 })(window.acsReport = window.acsReport || {});

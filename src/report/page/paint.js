@@ -107,8 +107,10 @@
         const pixels = pixelsOf(w);
         context.font = "11px system-ui, sans-serif";
         context.textBaseline = "middle";
-        const theme = {text: colour("text"), faint: colour("faint"), line: colour("line"), strip: colour("strip"), back: colour("back"),
-            wait: colour("wait"), memory: colour("memory"), idle: colour("idle"), accent: colour("accent"), inside: colour("inside"), bundle: colour("bundle")};
+        const theme = {text: colour("text"), faint: colour("faint"), line: colour("line"), strip: colour("strip"),
+            back: colour("back"),
+            wait: colour("wait"), memory: colour("memory"), idle: colour("idle"), accent: colour("accent"),
+                inside: colour("inside"), bundle: colour("bundle")};
         const paints = new Map();
         const paint = name => {
             if (!paints.has(name))
@@ -139,13 +141,15 @@
                 context.fillRect(GUTTER, row.y + 1, pixels, row.height - 2);
         context.lineWidth = 1;
         for (const one of state.bundles) {
-            const left = Math.max(-2, state.view.x(one.from, pixels)), right = Math.min(pixels + 2, state.view.x(one.to, pixels));
+            const left = Math.max(-2, state.view.x(one.from, pixels)),
+                right = Math.min(pixels + 2, state.view.x(one.to, pixels));
             if (right - left < 4)
                 continue;
             context.fillStyle = theme.bundle;
             context.fillRect(GUTTER + left - 1, one.top + 0.5, right - left + 2, one.bottom - one.top - 1);
             context.strokeStyle = theme.faint;
-            context.strokeRect(GUTTER + Math.round(left) - 1.5, one.top + 0.5, Math.round(right - left) + 2, one.bottom - one.top - 1);
+            context.strokeRect(GUTTER + Math.round(left) - 1.5, one.top + 0.5, Math.round(right - left) + 2,
+                one.bottom - one.top - 1);
         }
         context.clearRect(0, 0, GUTTER - 3, state.height);
         context.clearRect(GUTTER + pixels + 3, 0, RIGHT, state.height);
@@ -186,14 +190,16 @@
             context.fillStyle = waits ? theme.wait : theme.memory;
             context.fillRect(GUTTER + left, y, Math.max(1, right - left), height);
             context.fillStyle = theme.inside;
-            context.fillText(cut(context, waits ? WAIT_NAMES[block.type] || "waits" : block.type, right - left - 8), GUTTER + left + 4,
+            context.fillText(cut(context, waits ? WAIT_NAMES[block.type] || "waits" : block.type, right - left - 8),
+                GUTTER + left + 4,
                 row.y + row.height / 2);
         }
     }
 
     // The path in the colours of its reasons. In a pixel the longest part counts.
     function drawPath(context, row, pixels, state, theme) {
-        const {run, view} = state, height = row.height - 4, longest = new Float64Array(pixels), reasons = new Int16Array(pixels).fill(-1);
+        const {run, view} = state, height = row.height - 4, longest = new Float64Array(pixels),
+            reasons = new Int16Array(pixels).fill(-1);
         drawName(context, row, theme);
         for (const [, from, to, reason] of row.path) {
             const left = Math.max(0, view.x(from, pixels)), right = Math.min(pixels, view.x(to, pixels));
@@ -214,7 +220,8 @@
         for (const [, from, to, reason] of row.path) {
             const left = Math.max(0, view.x(from, pixels)), right = Math.min(pixels, view.x(to, pixels));
             if (right - left > 40)
-                context.fillText(cut(context, acs.model.pathWords(run.path_reasons[reason])[0], right - left - 8), GUTTER + left + 4, row.y + row.height / 2);
+                context.fillText(cut(context, acs.model.pathWords(run.path_reasons[reason])[0], right - left - 8), GUTTER +
+                    left + 4, row.y + row.height / 2);
         }
     }
 
@@ -258,7 +265,8 @@
                 }
                 continue;
             }
-            drawOp(context, op, Math.max(0, left), Math.min(pixels, right), y, height, isDim(state, row.ops[at], op), state, theme);
+            drawOp(context, op, Math.max(0, left), Math.min(pixels, right), y, height, isDim(state, row.ops[at], op), state,
+                theme);
         }
         flush();
     }
@@ -273,7 +281,8 @@
         }
         if (height >= 9 && right - left > 26) {
             context.fillStyle = theme.inside;
-            context.fillText(cut(context, nameOf(state.run, op[C.label]), right - left - 8), GUTTER + left + 4, y + height / 2 + 0.5);
+            context.fillText(cut(context, nameOf(state.run, op[C.label]), right - left - 8), GUTTER + left + 4, y +
+                height / 2 + 0.5);
         }
         context.globalAlpha = 1;
     }
@@ -356,13 +365,15 @@
         phases(state.run, state.run.ops[state.selected]).forEach((phase, place) => {
             if (phase.ran)
                 return;
-            const left = Math.max(0, state.view.x(phase.from, pixels)), right = Math.min(pixels, state.view.x(phase.to, pixels));
+            const left = Math.max(0, state.view.x(phase.from, pixels)),
+                right = Math.min(pixels, state.view.x(phase.to, pixels));
             context.fillStyle = colour(phaseColour(phase));
             if (right > left)
                 context.fillRect(GUTTER + left, own.y + own.height - 3, right - left, 3);
         });
     }
-    const phaseColour = phase => phase.ran ? "running" : phase.name === "in the FIFO" ? "r-window" : phase.name.startsWith("waited") ? "r-dependence"
+    const phaseColour = phase => phase.ran ? "running" : phase.name === "in the FIFO" ? "r-window"
+        : phase.name.startsWith("waited") ? "r-dependence"
         : phase.name.startsWith("ready") ? "r-issue" : "r-device";
 
     acs.paint = {drawWidths, heightOfWidths, drawRows, phaseColour, pixelsOf, GUTTER, OVERVIEW, CHAIN_DRAWN, WAIT_NAMES};

@@ -23,7 +23,8 @@
             callers.set(wait[0], true);
         for (const event of run.memory)
             callers.set(event[8], true);
-        const rows = [], sorted = [...lanes.values()].sort((a, b) => a.device - b.device || slotOrder(a) - slotOrder(b) || a.lane - b.lane);
+        const rows = [], sorted = [...lanes.values()].sort((a, b) => a.device - b.device || slotOrder(a) - slotOrder(b) ||
+            a.lane - b.lane);
         let y = 0, device = null;
         const add = row => {
             row.y = y;
@@ -32,11 +33,13 @@
         };
         if (run.path.length) {
             add({head: "Why it is not done sooner", height: HEAD_ROW});
-            add({path: [...run.path].filter(part => part[2] > part[1]).sort((a, b) => a[1] - b[1]), name: "the path", height: CALLER_ROW});
+            add({path: [...run.path].filter(part => part[2] > part[1]).sort((a, b) => a[1] - b[1]), name: "the path",
+                height: CALLER_ROW});
         }
         const threads = [...callers.keys()].sort((a, b) => a - b).slice(0, MOST_CALLERS);
         if (threads.length)
-            add({head: callers.size > MOST_CALLERS ? "Callers (" + MOST_CALLERS + " of " + callers.size + ")" : "Callers", height: HEAD_ROW});
+            add({head: callers.size > MOST_CALLERS ? "Callers (" + MOST_CALLERS + " of " + callers.size + ")" : "Callers",
+                height: HEAD_ROW});
         for (const thread of threads)
             add(callerRow(run, thread));
         const height = rowHeight(sorted.length), named = new Map();
@@ -80,7 +83,8 @@
         const launches = run.ops.filter(op => op[C.thread] === thread && op[C.entered] > 0).map(op => op[C.entered]);
         return {caller: thread, name: "thread " + thread, height: CALLER_ROW,
             launches: Float64Array.from(launches).sort(),
-            blocks: run.waits.filter(wait => wait[0] === thread).map(wait => ({from: wait[2], to: wait[3], type: wait[1], label: wait[5]}))
+            blocks: run.waits.filter(wait => wait[0] === thread).map(wait => ({from: wait[2], to: wait[3], type: wait[1],
+                label: wait[5]}))
                 .concat(run.memory.filter(event => event[8] === thread)
                     .map(event => ({from: event[0], to: event[1], type: event[2] ? "free" : "malloc", bytes: event[3],
                         at: event[6] ? run.short(event[6]) + ":" + event[7] : ""})))
@@ -159,7 +163,8 @@
             view.to = view.from + length;
             view.followers.forEach(follow => follow());
         };
-        view.zoom = (factor, centre) => view.set(centre - (centre - view.from) * factor, centre + (view.to - centre) * factor);
+        view.zoom = (factor, centre) => view.set(centre - (centre - view.from) * factor, centre +
+            (view.to - centre) * factor);
         view.pan = by => view.set(view.from + by, view.to + by);
         view.x = (at, pixels) => (at - view.from) / (view.to - view.from) * pixels;
         view.time = (x, pixels) => view.from + x / pixels * (view.to - view.from);

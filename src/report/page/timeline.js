@@ -2,10 +2,12 @@
 // the selected op and what is highlighted. Others ask it to show ops.
 (function (acs) {
     "use strict";
-    const {C, nameOf, placeOf, opName, time, width, percent, plural, partOfGpu, phases, conflictOf, chain, opStart, opEnd, idleSpans} = acs.model;
+    const {C, nameOf, placeOf, opName, time, width, percent, plural, partOfGpu, phases, conflictOf, chain, opStart, opEnd,
+        idleSpans} = acs.model;
     const {el, kernelColours, sharp, onceAFrame} = acs.draw;
     const {layRows, above, countersOf, makeView, SHORTEST_VIEW_NS} = acs.rows;
-    const {drawWidths, heightOfWidths, drawRows, phaseColour, pixelsOf, GUTTER, OVERVIEW, CHAIN_DRAWN, WAIT_NAMES} = acs.paint;
+    const {drawWidths, heightOfWidths, drawRows, phaseColour, pixelsOf, GUTTER, OVERVIEW, CHAIN_DRAWN,
+        WAIT_NAMES} = acs.paint;
 
     const CHAIN_LISTED = 12, CLICK_PIXELS = 4;
 
@@ -20,11 +22,13 @@
         return el("div", {class: "details"},
             el("h3", null, opName(run, op), " ", el("span", {class: "note"}, placeOf(run, op[C.label]))),
             el("p", null, factsOf(run, op)),
-            el("div", {class: "phases", role: "img", "aria-label": parts.map(part => part.name + " " + time(part.to - part.from)).join(", ")},
+            el("div", {class: "phases", role: "img", "aria-label": parts.map(part => part.name + " " +
+                time(part.to - part.from)).join(", ")},
                 parts.map(part => el("div", {style: "left:" + 100 * (part.from - start) / length + "%;width:" +
                     100 * (part.to - part.from) / length + "%;background:var(--" + phaseColour(part) + ")"}))),
             el("ol", {class: "phase-list"}, parts.map(part => el("li", null,
-                el("span", {class: "key", style: "background:var(--" + phaseColour(part) + ")"}), el("b", null, time(part.to - part.from)), " ",
+                el("span", {class: "key", style: "background:var(--" + phaseColour(part) + ")"}),
+                    el("b", null, time(part.to - part.from)), " ",
                 part.name, part.name.startsWith("waited") && conflictOf(run, op) ? " (" + conflictOf(run, op) + ")" : ""))),
             chainList(run, state.selected, select));
     }
@@ -50,11 +54,13 @@
         const places = chain(run, place, CHAIN_DRAWN);
         if (!places.length)
             return el("p", {class: "note"}, "It waited for no other op.");
-        const link = at => el("button", {type: "button", class: "link", onclick: () => select(at)}, opName(run, run.ops[at]));
+        const link = at => el("button", {type: "button", class: "link", onclick: () => select(at)},
+            opName(run, run.ops[at]));
         return el("div", null, el("p", null, "It waited for ", plural(places.length, "op"), ", one behind the other:"),
             el("ol", {class: "chain"}, places.slice(0, CHAIN_LISTED).map((at, step) => el("li", null, link(at), " ",
                 el("span", {class: "note"}, conflictOf(run, run.ops[step ? places[step - 1] : place]))))),
-            places.length > CHAIN_LISTED ? el("p", {class: "note"}, "and " + (places.length - CHAIN_LISTED) + " more.") : null);
+            places.length > CHAIN_LISTED ? el("p", {class: "note"}, "and " + (places.length - CHAIN_LISTED) + " more.")
+                : null);
     }
 
     // Words for the tooltip of an op, or of what a caller did.
@@ -62,23 +68,31 @@
         const {run} = state;
         if (hit.block && typeof hit.block.type === "number")
             return [WAIT_NAMES[hit.block.type] || "waits", time(hit.block.to - hit.block.from),
-                hit.block.label >= 0 ? "behind " + nameOf(run, hit.block.label) + ", " + placeOf(run, hit.block.label) : ""].filter(Boolean);
+                hit.block.label >= 0 ? "behind " + nameOf(run, hit.block.label) + ", " + placeOf(run, hit.block.label)
+                    : ""].filter(Boolean);
         if (hit.block)
-            return [hit.block.type + " of " + acs.model.bytes(hit.block.bytes), time(hit.block.to - hit.block.from), hit.block.at].filter(Boolean);
+            return [hit.block.type + " of " + acs.model.bytes(hit.block.bytes), time(hit.block.to - hit.block.from),
+                hit.block.at].filter(Boolean);
         if (hit.part) {
             const words = acs.model.pathWords(run.path_reasons[hit.part[3]]);
-            return [words[0] + ", " + time(hit.part[2] - hit.part[1]), words[1], run.ops[hit.part[0]] ? opName(run, run.ops[hit.part[0]]) : ""].filter(Boolean);
+            return [words[0] + ", " + time(hit.part[2] - hit.part[1]), words[1],
+                run.ops[hit.part[0]] ? opName(run, run.ops[hit.part[0]]) : ""].filter(Boolean);
         }
         const op = run.ops[hit.place];
-        const waited = op[C.reasonNs] > 0 ? "waited longest for: " + acs.model.reasonWords(run.reasons[op[C.reason]])[0] + ", " + time(op[C.reasonNs]) : "";
-        return [opName(run, op), "ran " + time(op[C.ended] - op[C.began]), waited, placeOf(run, op[C.label])].filter(Boolean);
+        const waited = op[C.reasonNs] > 0
+            ? "waited longest for: " + acs.model.reasonWords(run.reasons[op[C.reason]])[0] + ", " + time(op[C.reasonNs])
+            : "";
+        return [opName(run, op), "ran " + time(op[C.ended] - op[C.began]), waited,
+            placeOf(run, op[C.label])].filter(Boolean);
     }
 
     // ------------------------------------------------------------------------------------------------------- the widget
     // The section of one run: {node, show(places), highlight(label), select(place), draw()}.
     function timeline(run) {
-        const layout = layRows(run), counters = countersOf(run), view = makeView(run.span * 1.005), colours = kernelColours(run);
-        const state = {run, view, colours, rows: layout.rows, bundles: layout.bundles, height: layout.height, rowOf: new Map(), idle: idleSpans(run), selected: -1,
+        const layout = layRows(run), counters = countersOf(run), view = makeView(run.span * 1.005),
+            colours = kernelColours(run);
+        const state = {run, view, colours, rows: layout.rows, bundles: layout.bundles, height: layout.height,
+            rowOf: new Map(), idle: idleSpans(run), selected: -1,
             marked: new Set(), dimOthers: false, critical: false, label: -1};
         for (const row of layout.rows)
             (row.ops || []).forEach(place => state.rowOf.set(place, row));
@@ -107,10 +121,12 @@
             panel.replaceChildren(details(state, select));
             panel.classList.toggle("open", state.selected >= 0);
             const op = run.ops[state.selected], row = state.rowOf.get(state.selected);
-            if (op && !keepView && (opEnd(op) < view.from || opStart(op) > view.to || opEnd(op) - opStart(op) > view.to - view.from))
+            if (op && !keepView && (opEnd(op) < view.from || opStart(op) > view.to ||
+                opEnd(op) - opStart(op) > view.to - view.from))
                 fit([state.selected]);
             if (row && !keepView)
-                scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, row.y + row.height - scroller.clientHeight + 10), Math.max(0, row.y - 30));
+                scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, row.y + row.height - scroller.clientHeight + 10),
+                    Math.max(0, row.y - 30));
             draw();
         }
         // Zoom to ops, with room on both sides.
@@ -121,7 +137,8 @@
             let from = Infinity, to = 0;
             for (const op of ops) {
                 const upstream = run.ops[op[C.waitedFor]];
-                from = Math.min(from, op[C.began] || opStart(op), upstream && upstream[C.began] ? upstream[C.began] : Infinity);
+                from = Math.min(from, op[C.began] || opStart(op), upstream &&
+                    upstream[C.began] ? upstream[C.began] : Infinity);
                 to = Math.max(to, opEnd(op));
             }
             const room = Math.max(0.15 * (to - from), SHORTEST_VIEW_NS);
@@ -155,7 +172,8 @@
     // Buttons above the picture.
     function toolbar(state, draw, shown) {
         const {view} = state;
-        const button = (words, label, act) => el("button", {type: "button", class: "tool", "aria-label": label, title: label, onclick: act}, words);
+        const button = (words, label, act) => el("button", {type: "button", class: "tool", "aria-label": label,
+            title: label, onclick: act}, words);
         const critical = el("button", {type: "button", class: "tool critical", "aria-pressed": "false", onclick: () => {
             state.critical = !state.critical;
             critical.setAttribute("aria-pressed", String(state.critical));
@@ -172,30 +190,38 @@
     // A button for each kernel that has a colour of its own.
     function fillLegend(legend, run, colours, highlight) {
         for (const label of colours.labels)
-            legend.append(el("button", {type: "button", "aria-pressed": "false", "data-label": label, onclick: () => highlight(label)},
+            legend.append(el("button", {type: "button", "aria-pressed": "false", "data-label": label,
+                onclick: () => highlight(label)},
                 el("span", {class: "key", style: "background:" + colours.css(label)}), nameOf(run, label)));
         if (colours.more)
-            legend.append(el("span", {class: "note"}, el("span", {class: "key", style: "background:var(--k-other)"}), "others"));
+            legend.append(el("span", {class: "note"}, el("span", {class: "key", style: "background:var(--k-other)"}),
+                "others"));
     }
     function widthsLabel(run) {
         return "Ops running, ready and in the window over time. Possible width " + width(run.summary.width_possible) + ", achieved " +
             width(run.summary.width_achieved) + ".";
     }
     function rowsLabel(run, layout) {
-        return plural(run.ops.length, "op") + " on " + plural(layout.lanes, "row") + ". Plus and minus zoom, arrows move, n and p go to the next " +
+        return plural(run.ops.length, "op") + " on " + plural(layout.lanes,
+            "row") + ". Plus and minus zoom, arrows move, n and p go to the next " +
             "and previous op, c goes to the op that the selected op waited for, 0 shows the whole run.";
     }
     function marksLegend(state) {
-        const key = (name, words) => el("span", null, el("span", {class: "key", style: "background:var(--" + name + ")"}), words);
-        return el("p", {class: "note marks"}, key("idle", "nothing ran"), key("wait", "the caller waits"), key("memory", "the caller allocates or frees"),
+        const key = (name, words) => el("span", null, el("span", {class: "key", style: "background:var(--" + name + ")"}),
+            words);
+        return el("p", {class: "note marks"}, key("idle", "nothing ran"), key("wait", "the caller waits"),
+            key("memory", "the caller allocates or frees"),
             key("accent", "the caller launches"),
-            state.bundles.length ? key("bundle", "a bundle") : null, el("span", null, "Drag to move. Click the picture, then scroll to zoom. Keys: + - 0, arrows, n, p, c."));
+            state.bundles.length ? key("bundle", "a bundle") : null,
+                el("span", null, "Drag to move. Click the picture, then scroll to zoom. Keys: + - 0, arrows, n, p, c."));
     }
 
     function pathLegend(run) {
         const used = run.path_reasons.filter((name, at) => run.path_ns[at] > 0);
-        return used.length ? el("p", {class: "note marks"}, el("b", null, "The path:"), used.map(name => el("span", {title: acs.model.pathWords(name)[1]},
-            el("span", {class: "key", style: "background:var(--" + acs.model.pathColour(name) + ")"}), acs.model.pathWords(name)[0]))) : null;
+        return used.length ? el("p", {class: "note marks"}, el("b", null, "The path:"),
+            used.map(name => el("span", {title: acs.model.pathWords(name)[1]},
+            el("span", {class: "key", style: "background:var(--" + acs.model.pathColour(name) + ")"}),
+                acs.model.pathWords(name)[0]))) : null;
     }
 
     // What is under the mouse: {place} of an op, {block} of a caller, {part} of the path, or null.
@@ -215,7 +241,8 @@
             return block ? {block} : null;
         }
         let best = null, least = near;
-        for (let place = Math.max(0, above(row.began, at) - 1); place < row.ops.length && row.began[place] <= at + near; place++) {
+        for (let place = Math.max(0, above(row.began, at) - 1); place < row.ops.length && row.began[place] <= at +
+            near; place++) {
             const op = state.run.ops[row.ops[place]];
             const distance = Math.max(op[C.began] - at, at - op[C.ended], 0);
             if (distance <= least && (best === null || distance < least)) {
@@ -241,7 +268,8 @@
             if (sideways)
                 view.pan((event.deltaX || event.deltaY) * (view.to - view.from) / pixels);
             else
-                view.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006), view.time(Math.max(0, Math.min(pixels, x)), pixels));
+                view.zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006),
+                    view.time(Math.max(0, Math.min(pixels, x)), pixels));
         };
         rows.addEventListener("wheel", wheel, {passive: false});
         widths.addEventListener("wheel", wheel, {passive: false});
@@ -309,7 +337,8 @@
         const next = by => on.select(state.selected < 0 ? (by > 0 ? 0 : run.ops.length - 1)
             : Math.min(run.ops.length - 1, Math.max(0, state.selected + by)));
         const acts = {"+": () => view.zoom(0.5, middle), "=": () => view.zoom(0.5, middle), "-": () => view.zoom(2, middle),
-            "0": () => view.set(0, view.span), ArrowLeft: () => view.pan(-step), ArrowRight: () => view.pan(step), n: () => next(1), p: () => next(-1),
+            "0": () => view.set(0, view.span), ArrowLeft: () => view.pan(-step), ArrowRight: () => view.pan(step),
+                n: () => next(1), p: () => next(-1),
             c: () => run.ops[state.selected] && run.ops[state.selected][C.waitedFor] >= 0 && on.select(run.ops[state.selected][C.waitedFor]),
             Escape: () => {
                 state.marked = new Set();
