@@ -73,6 +73,12 @@
                 return digits(ns / unit) + " " + name;
         return Math.round(ns) + (ns ? " ns" : "");
     }
+    // A time on an axis whose ticks are `step` apart, with the digits that tell ticks apart.
+    function timeAt(ns, step) {
+        const [unit, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]].find(([size]) => ns >= size) || [1, ""];
+        const places = Math.max(0, -Math.floor(Math.log10(Math.max(step, 1) / unit) + 1e-9));
+        return ns ? (ns / unit).toFixed(places) + " " + name : "0";
+    }
     // Three digits that count, without an exponent.
     function digits(value) {
         const size = Math.abs(value);
@@ -217,7 +223,7 @@
         return String(text).replace(/\.?$/, ".");
     }
 
-    acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, digits, width, count, share, percent, bytes,
+    acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, timeAt, digits, width, count, share, percent, bytes,
         plural,
         partOfGpu, reasonWords, pathWords, pathColour, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, verdict,
             sentence};

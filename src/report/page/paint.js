@@ -1,7 +1,7 @@
 // The timeline's two canvases: curves of the width above, rows below. Draws what it is given, and keeps nothing.
 (function (acs) {
     "use strict";
-    const {C, nameOf, time, width, phases, chain} = acs.model;
+    const {C, nameOf, timeAt, width, phases, chain} = acs.model;
     const {colour, cut, ticks} = acs.draw;
     const {above, perPixel} = acs.rows;
 
@@ -55,12 +55,13 @@
     function drawAxis(context, pixels, view, theme, y, bottom) {
         context.textAlign = "center";
         context.lineWidth = 1;
-        for (const at of ticks(view.from, view.to, pixels / 110)) {
+        const marks = ticks(view.from, view.to, pixels / 110), step = marks.length > 1 ? marks[1] - marks[0] : view.to - view.from;
+        for (const at of marks) {
             const x = GUTTER + view.x(at, pixels);
             context.fillStyle = theme.line;
             context.fillRect(Math.round(x), y + AXIS - 4, 1, bottom - y - AXIS + 4);
             context.fillStyle = theme.faint;
-            context.fillText(at === 0 ? "0" : time(at), Math.min(x, GUTTER + pixels - 16), y + AXIS / 2);
+            context.fillText(timeAt(at, step), Math.min(x, GUTTER + pixels - 16), y + AXIS / 2);
         }
         context.textAlign = "left";
     }
@@ -349,6 +350,8 @@
         }
     }
     function arrow(context, x0, y0, x1, y1) {
+        if (y0 === y1) // in one row: below the names
+            y0 = y1 = y0 + 5;
         const bend = Math.max(8, Math.min(40, Math.abs(x1 - x0) / 2));
         context.beginPath();
         context.moveTo(x0, y0);

@@ -53,14 +53,15 @@
     function chainList(run, place, select) {
         const places = chain(run, place, CHAIN_DRAWN);
         if (!places.length)
-            return el("p", {class: "note"}, "It waited for no other op.");
+            return el("p", {class: "note"}, "It needed no other recorded op.");
         const link = at => el("button", {type: "button", class: "link", onclick: () => select(at)},
             opName(run, run.ops[at]));
-        return el("div", null, el("p", null, "It waited for ", plural(places.length, "op"), ", one behind the other:"),
+        return el("div", null,
+            el("p", null, "Before it, the nearest first; each is the last one that the op behind it needed:"),
             el("ol", {class: "chain"}, places.slice(0, CHAIN_LISTED).map((at, step) => el("li", null, link(at), " ",
                 el("span", {class: "note"}, conflictOf(run, run.ops[step ? places[step - 1] : place]))))),
-            places.length > CHAIN_LISTED ? el("p", {class: "note"}, "and " + (places.length - CHAIN_LISTED) + " more.")
-                : null);
+            places.length > CHAIN_LISTED ? el("p", {class: "note"}, "and " + (places.length < CHAIN_DRAWN ? "" : "at least ") +
+                (places.length - CHAIN_LISTED) + " more.") : null);
     }
 
     // Words for the tooltip of an op, or of what a caller did.
