@@ -1,4 +1,4 @@
-# What is installed: headers, libraries, acs-info, acs-bisect, acs-scan, acs-adopt, acs-tune, a CMake package and the pkg-config files.
+# What is installed: headers, libraries, acs-info, acs-bisect, acs-scan, acs-adopt, acs-tune, acs-report, a CMake package and the pkg-config files.
 include(CMakePackageConfigHelpers)
 set(acs_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/acs)
 
@@ -12,8 +12,10 @@ install(EXPORT acs-targets NAMESPACE acs:: DESTINATION ${acs_package_dir})
 if(TARGET acs-info)
     install(TARGETS acs-info)
 endif()
-install(PROGRAMS tools/acs-bisect tools/acs-scan tools/acs-adopt tools/acs-tune TYPE BIN)
-install(DIRECTORY tools/acs_scan tools/acs_adopt tools/acs_tune DESTINATION ${CMAKE_INSTALL_DATADIR}/acs FILES_MATCHING PATTERN "*.py")
+install(PROGRAMS tools/acs-bisect tools/acs-scan tools/acs-adopt tools/acs-tune tools/acs-report TYPE BIN)
+install(DIRECTORY tools/acs_scan tools/acs_adopt tools/acs_tune tools/acs_report DESTINATION ${CMAKE_INSTALL_DATADIR}/acs
+    FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY src/report/page DESTINATION ${CMAKE_INSTALL_DATADIR}/acs/acs_report FILES_MATCHING PATTERN "*.html" PATTERN "*.css" PATTERN "*.js")
 
 configure_package_config_file(cmake/acs-config.cmake.in acs-config.cmake INSTALL_DESTINATION ${acs_package_dir})
 write_basic_package_version_file(acs-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -17,6 +17,16 @@ have_clang_sanitizers()
     return $status
 }
 
+# Can the page of ACS_REPORT be tried in a browser?
+have_browser()
+{
+    local name
+    for name in chromium-headless-shell chromium chromium-browser google-chrome chrome; do
+        ! have_command "$name" || return 0
+    done
+    [ -n "${ACS_TEST_BROWSER:-}" ]
+}
+
 missing=()
 need() # <package> <check...>
 {

@@ -384,8 +384,6 @@ static void sum_up(acs_analysis *a)
 /* ------------------------------------------------------------------------------------------------------------ lanes
  */
 
-enum { LANES_MOST = 256 };
-
 typedef struct run {
     uint64_t began, ended;
     uint32_t op;
@@ -403,7 +401,7 @@ static int by_begin(const void *a, const void *b)
 static acs_status find_lanes(acs_analysis *a)
 {
     run *order = calloc((size_t)a->op_count + 1, sizeof *order);
-    uint64_t(*ends)[LANES_MOST] = calloc(ACS_SLOTS_MAX + 1, sizeof *ends);
+    uint64_t(*ends)[ACS_LANES] = calloc(ACS_SLOTS_MAX + 1, sizeof *ends);
     if (!order || !ends) {
         free(order);
         free(ends);
@@ -415,9 +413,10 @@ static acs_status find_lanes(acs_analysis *a)
     for (uint32_t i = 0; i < a->op_count; i++) {
         acs_analysed_op *op = &a->ops[order[i].op];
         uint64_t *end = ends[acs_analysis_recorded(a, order[i].op)->slot + 1];
-        while (op->lane + 1 < LANES_MOST && end[op->lane] > op->began)
+        while (op->lane < ACS_LANES && end[op->lane] > op->began)
             op->lane++;
-        end[op->lane] = later(end[op->lane], op->ended);
+        if (op->lane < ACS_LANES)
+            end[op->lane] = op->ended > op->began ? op->ended : op->began + 1; /* slices have a length */
     }
     free(order);
     free(ends);

@@ -42,7 +42,7 @@ typedef struct acs_analysed_op {
     uint32_t up_segment,
         segment;    /* of those two, the segments that overlap, in recording.segments; or ACS_PLACE_NONE */
     uint32_t level; /* length of the longest chain that ends here */
-    uint32_t lane;  /* row in its slot: ops of one lane do not overlap */
+    uint32_t lane;  /* row in its slot: ops of one lane do not overlap. ACS_LANES: there is none */
     uint32_t pair;  /* in acs_causes.pairs; ACS_PLACE_NONE: none */
     uint64_t entered, ready, began, ended;
     uint64_t chain_ns; /* time of the chain of ops that ends here and takes longest */
@@ -54,7 +54,7 @@ typedef struct acs_analysed_op {
     bool critical;    /* part of the chain that takes longest */
 } acs_analysed_op;
 
-enum { ACS_ANALYSIS_POINTS = 2000 };
+enum { ACS_ANALYSIS_POINTS = 2000, ACS_LANES = 256 };
 
 /* Numbers of ops over time. */
 typedef struct acs_widths {

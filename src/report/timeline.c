@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum { CALLERS = 1, WINDOW = 2, ISSUE = 3, HOST = 4, DEVICE = 10 };
-enum { ROWS = 1024, LANES = 256, THREADS = 256, LAUNCH_NS = 100 };
+enum { ROWS = 64,  THREADS = 256, LAUNCH_NS = 100 };
 
 typedef struct writer {
     FILE *file;
@@ -76,12 +76,14 @@ static void describe_row(writer *w, uint32_t process, int64_t row, const char *t
     (void)fprintf(w->file, ",\"args\":{\"sort_index\":%" PRId64 "}}", row < 0 ? (int64_t)process : row);
 }
 
-/* A row that is free at `from`, from 1 on; it is taken until `to`. */
+/* A row that is free at `from`, from 1 on, and taken until `to`; 0: all are taken. */
 static uint32_t take_row(writer *w, uint64_t from, uint64_t to)
 {
     uint32_t row = 0;
-    while (row + 1 < ROWS && w->row_end[row] > from)
+    while (row < ROWS && w->row_end[row] > from)
         row++;
+    if (row == ROWS)
+        return 0;
     w->row_end[row] = from + length_ns(from, to);
     w->rows = row + 1 > w->rows ? row + 1 : w->rows;
     return row + 1;
@@ -114,7 +116,7 @@ static uint32_t process_of(const acs_recorded_op *op)
 /* Row of an op: its slot, and its lane in it. */
 static uint32_t row_of_op(const acs_recorded_op *op, uint32_t lane)
 {
-    return (uint32_t)(op->slot + 1) * (LANES + 1) + lane + 1;
+    return (uint32_t)(op->slot + 1) * (ACS_LANES + 1) + lane + 1;
 }
 
 static const char *text_of(const acs_analysis *a, const acs_analysed_op *op)
@@ -206,22 +208,34 @@ static void write_call(writer *w, uint32_t i, calls *c)
     (void)fprintf(w->file, ",\"name\":\"call\",\"cat\":\"call\",\"bp\":\"e\",\"id\":%" PRIu32 "}", i + 1);
 }
 
+/* An op that finds no row is left out: the picture would have a row for each op of a full FIFO. */
 static void write_window(writer *w, uint32_t i)
 {
     const acs_analysed_op *op = &w->a->ops[i];
-    if (op->began <= op->entered)
+    const uint32_t row = op->began > op->entered ? take_row(w, op->entered, op->began) : 0;
+    if (!row)
         return;
-    begin_slice(w, WINDOW, take_row(w, op->entered, op->began), op->entered, op->began, text_of(w->a, op));
+    begin_slice(w, WINDOW, row, op->entered, op->began, text_of(w->a, op));
     (void)fprintf(w->file, ",\"args\":{\"op\":%" PRIu64, acs_analysis_recorded(w->a, i)->seq);
     write_cause(w, op);
-    (void)fprintf(w->file, "}");
+    (void)fputs("}", w->file);
     end_event(w);
+}
+
+static void write_op(writer *w, uint32_t i, calls *c)
+{
+    if (w->a->ops[i].lane == ACS_LANES)
+        return;
+    write_call(w, i, c);
+    write_run(w, i);
 }
 
 /* An arrow leaves at the end of the one slice, and arrives at the begin of the other, never before. */
 static void write_arrow(writer *w, uint32_t up, uint32_t down, uint64_t id)
 {
     const acs_analysed_op *from = &w->a->ops[up], *to = &w->a->ops[down];
+    if (from->lane == ACS_LANES || to->lane == ACS_LANES)
+        return;
     const acs_recorded_op *a = acs_analysis_recorded(w->a, up), *b = acs_analysis_recorded(w->a, down);
     const uint64_t last = from->began + length_ns(from->began, from->ended) - 1;
     begin_event(w, 's', process_of(a), row_of_op(a, from->lane), last < to->began ? last : to->began);
@@ -294,25 +308,40 @@ static bool is_bundle(const acs_recorded_op *op)
     return op->slot >= 0 && (op->bundled || op->whole != ACS_PLACE_NONE);
 }
 
-static void write_batch(writer *w, const batch *b)
+/* `slot_end`: the end of the bundle before in the slot. Ends are estimates, so it may come after this one's begin. */
+static void write_bundle(writer *w, const batch *b, const char *method, uint64_t *slot_end)
 {
-    static const char *const methods[ACS_METHOD_COUNT] = {"launch", "launch",         "replay",
-                                                          "layers", "the GPU itself", "resident"};
     const acs_recorded_op *op = acs_analysis_recorded(w->a, b->first);
+    const uint64_t began = b->began > *slot_end ? b->began : *slot_end;
+    char text[ACS_CAUSE_TEXT];
+    if (began >= b->ended)
+        return;
+    *slot_end = b->ended;
+    (void)snprintf(text, sizeof text, "bundle of %" PRIu32 ": %s", b->ops, method);
+    begin_slice(w, DEVICE + op->device, row_of_op(op, ACS_LANES - 1) + 1, began, b->ended, text);
+    end_event(w);
+}
+
+static void write_batch(writer *w, const batch *b, uint64_t slot_ends[ACS_SLOTS_MAX])
+{
+    static const char *const methods[ACS_METHOD_COUNT] = {"launch", "launch", "replay", "layers", "the GPU itself",
+                                                          "resident"};
+    const acs_recorded_op *op = acs_analysis_recorded(w->a, b->first);
+    const uint32_t row = take_row(w, b->issued, b->booked);
     char text[ACS_CAUSE_TEXT];
     (void)snprintf(text, sizeof text, "issue %" PRIu32 " ops: %s", b->ops, methods[op->method]);
-    begin_slice(w, ISSUE, take_row(w, b->issued, b->booked), b->issued, b->booked, text);
-    end_event(w);
-    if (!is_bundle(op))
-        return;
-    (void)snprintf(text, sizeof text, "bundle of %" PRIu32 ": %s", b->ops, methods[op->method]);
-    begin_slice(w, DEVICE + op->device, row_of_op(op, LANES - 1) + 1, b->began, b->ended, text);
-    end_event(w);
+    if (row) {
+        begin_slice(w, ISSUE, row, b->issued, b->booked, text);
+        end_event(w);
+    }
+    if (is_bundle(op))
+        write_bundle(w, b, methods[op->method], &slot_ends[op->slot]);
 }
 
 static void write_batches(writer *w)
 {
     batch *list = calloc((size_t)w->a->op_count + 1, sizeof *list);
+    uint64_t slot_ends[ACS_SLOTS_MAX] = {0};
     uint32_t count = 0;
     begin_rows(w);
     for (uint32_t i = 0; i < w->a->op_count && list; i++) {
@@ -322,7 +351,7 @@ static void write_batches(writer *w)
     }
     count = list ? join_batches(list, count) : 0;
     for (uint32_t i = 0; i < count; i++)
-        write_batch(w, &list[i]);
+        write_batch(w, &list[i], slot_ends);
     describe_rows(w, ISSUE, "issue (the host's calls)");
     free(list);
 }
@@ -372,7 +401,7 @@ static void describe_slot(writer *w, const bool *lanes, uint32_t device, int slo
 {
     char text[64];
     const acs_recorded_op place = {.slot = (int16_t)slot};
-    for (uint32_t lane = 0; lane < LANES; lane++) {
+    for (uint32_t lane = 0; lane < ACS_LANES; lane++) {
         if (!lanes[lane])
             continue;
         if (slot < 0)
@@ -385,15 +414,16 @@ static void describe_slot(writer *w, const bool *lanes, uint32_t device, int slo
     }
     (void)snprintf(text, sizeof text, "stream %d, bundles", slot);
     if (slot >= 0 && lanes[0])
-        describe_row(w, DEVICE + device, row_of_op(&place, LANES - 1) + 1, text);
+        describe_row(w, DEVICE + device, row_of_op(&place, ACS_LANES - 1) + 1, text);
 }
 
 static void describe_devices(writer *w, uint32_t devices)
 {
-    bool(*lanes)[LANES] = calloc(ACS_SLOTS_MAX + 1, sizeof *lanes);
+    bool(*lanes)[ACS_LANES] = calloc(ACS_SLOTS_MAX + 1, sizeof *lanes);
     char text[64];
     for (uint32_t i = 0; i < w->a->op_count && lanes; i++)
-        lanes[acs_analysis_recorded(w->a, i)->slot + 1][w->a->ops[i].lane] = true;
+        if (w->a->ops[i].lane < ACS_LANES)
+            lanes[acs_analysis_recorded(w->a, i)->slot + 1][w->a->ops[i].lane] = true;
     describe_row(w, HOST, -1, "host functions");
     for (uint32_t device = 0; device < devices; device++) {
         (void)snprintf(text, sizeof text, "device %" PRIu32, device);
@@ -433,10 +463,8 @@ void acs_timeline_write(FILE *file, const acs_told *told)
         for (uint32_t i = 0; i < w->a->op_count; i++)
             write_window(w, i);
         describe_rows(w, WINDOW, "window (from the call to the begin)");
-        for (uint32_t i = 0; i < w->a->op_count; i++) {
-            write_call(w, i, c);
-            write_run(w, i);
-        }
+        for (uint32_t i = 0; i < w->a->op_count; i++)
+            write_op(w, i, c);
         write_batches(w);
         write_arrows(w);
         write_waits(w);

@@ -27,14 +27,20 @@ static void nothing_body(const acs_grid *grid, void *const *args)
 }
 static const acs_kernel g_nothing = ACS_KERNEL_HOST_INIT("nothing", nothing_body);
 
-static acs_context *start(int64_t ops, int64_t percent, int32_t repeats)
+/* `repeats`: on a backend that replays. */
+static acs_context *start(int64_t ops, int64_t percent, bool repeats)
 {
     acs_context *context = NULL;
     acs_options options = host_options();
     (void)snprintf(options.trace, sizeof options.trace, "/dev/null");
     options.trace_ops = ops;
     options.trace_sample = percent;
-    options.repeats = repeats;
+    if (repeats) {
+        options.backend = ACS_BACKEND_SIM;
+        options.sim_order = ACS_SIM_ORDER_TIME;
+        options.workers = 1;
+    }
+    options.repeats = ACS_REPEATS_NAMED;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     assert_non_null(context->recorder);
     return context;
@@ -69,7 +75,7 @@ static acs_op launch(acs_context *context, const acs_segment *segments, size_t c
 static void an_op_is_recorded_with_its_call_its_bytes_and_its_times(void **state)
 {
     (void)state;
-    acs_context *context = start(FEW, 100, ACS_REPEATS_NAMED);
+    acs_context *context = start(FEW, 100, false);
     int place[4];
     const acs_segment uses[] = {ACS_IN(&place[0], 4), ACS_OUT(&place[2], 8)};
 
@@ -95,7 +101,7 @@ static void an_op_is_recorded_with_its_call_its_bytes_and_its_times(void **state
 static void the_newest_ops_are_kept_in_program_order(void **state)
 {
     (void)state;
-    acs_context *context = start(FEW, 100, ACS_REPEATS_NAMED);
+    acs_context *context = start(FEW, 100, false);
     char bytes[8];
     for (int i = 0; i < 3 * FEW; i++) {
         const acs_segment uses[] = {ACS_INOUT(&bytes[i % 8], 1)};
@@ -117,7 +123,7 @@ static void ops_with_more_segments_than_room_may_touch_anything(void **state)
 {
     enum { MANY = 64 };
     (void)state;
-    acs_context *context = start(FEW, 100, ACS_REPEATS_NAMED);
+    acs_context *context = start(FEW, 100, false);
     acs_segment uses[MANY];
     char bytes[MANY];
     for (int i = 0; i < MANY; i++)
@@ -138,7 +144,7 @@ static void a_sample_is_made_of_runs_with_gaps_between(void **state)
 {
     enum { RUN = TUNE_RECORD_RUN, RUNS = 20 };
     (void)state;
-    acs_context *context = start(1 << 16, 25, ACS_REPEATS_NAMED);
+    acs_context *context = start(1 << 16, 25, false);
     char byte;
     const acs_segment uses[] = {ACS_IN(&byte, 1)};
     for (int i = 0; i < RUN * RUNS; i++)
@@ -160,7 +166,7 @@ static void ops_that_recur_are_recorded_one_by_one(void **state)
 {
     enum { PASSES = 64, OPS = 12 };
     (void)state;
-    acs_context *context = start(1 << 16, 100, ACS_REPEATS_NAMED);
+    acs_context *context = start(1 << 16, 100, true);
     char bytes[OPS + 1];
     for (int i = 0; i < PASSES * OPS; i++) {
         const acs_segment uses[] = {ACS_IN(&bytes[i % OPS], 1), ACS_INOUT(&bytes[i % OPS + 1], 1)};
@@ -196,7 +202,7 @@ static void ops_that_recur_are_recorded_one_by_one(void **state)
 static void waits_and_blocks_are_recorded_with_the_newest_op(void **state)
 {
     (void)state;
-    acs_context *context = start(FEW, 100, ACS_REPEATS_NAMED);
+    acs_context *context = start(FEW, 100, false);
     char *block = (char *)block_of(context, ACS_MEMORY_DEVICE, 1000);
     const acs_segment uses[] = {ACS_OUT(block, 1000)};
 
@@ -264,7 +270,7 @@ static void dependences_are_the_conflicts_of_the_program(void **state)
 {
     enum { OPS = 120, PLACES = 12 };
     (void)state;
-    acs_context *context = start(FEW, 100, ACS_REPEATS_NAMED);
+    acs_context *context = start(FEW, 100, false);
     static char bytes[PLACES];
     acs_random random = {7};
     for (int i = 0; i < OPS; i++) {
