@@ -178,7 +178,7 @@ acs_op acs_draft_queue(acs_draft *draft)
     /* A small copy or fill may have become a kernel. Read now: a queued record belongs to the scheduler. */
     const bool kernel = draft->record->kind == ACS_KIND_KERNEL;
     if (ACS_UNLIKELY(context->recorder != NULL))
-        acs_recorder_enter(context->recorder, draft->record);
+        acs_recorder_enter(context->recorder, draft->record, acs_fifo_last(context->core.fifo) + 1);
     op = push(draft);
     if (ACS_UNLIKELY(!op) && (op = wait_for_place(draft)) == 0)
         return 0;

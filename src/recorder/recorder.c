@@ -38,6 +38,12 @@ uint64_t acs_recorder_now(const acs_recorder *r)
     return ACS_UNLIKELY(r->config.now_ns != NULL) ? r->config.now_ns(r->config.user) + 1 : acs_clock_ticks();
 }
 
+/* Of each (100 / percent) runs of ops one is recorded. */
+bool acs_recorder_takes(const acs_recorder *r, acs_op seq)
+{
+    return (seq - 1) / TUNE_RECORD_RUN * r->config.percent % 100 < r->config.percent;
+}
+
 /* -------------------------------------------------------------------------------------------------------------- ops
  */
 
@@ -110,15 +116,9 @@ static acs_recorded_op *record_op(acs_recorder *r, const acs_record *record, acs
     return op;
 }
 
-/* Of each (100 / percent) runs of ops one is recorded. */
-static bool is_chosen(const acs_recorder *r)
-{
-    return r->seen / TUNE_RECORD_RUN * r->config.percent % 100 < r->config.percent;
-}
-
 static void record_insertion(acs_recorder *r, const acs_trace_event *event)
 {
-    const bool chosen = is_chosen(r);
+    const bool chosen = acs_recorder_takes(r, event->seq);
     r->seen++;
     r->number[event->entry] = 0;
     r->gap |= !chosen;

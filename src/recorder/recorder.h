@@ -32,12 +32,15 @@ void acs_recorder_destroy(acs_recorder *recorder);
 uint64_t acs_recorder_now(const acs_recorder *recorder);
 /* The same where there may be no recorder: 0 then. */
 #define ACS_RECORDER_NOW(recorder) (ACS_UNLIKELY((recorder) != NULL) ? acs_recorder_now(recorder) : 0)
-/* The call queues the record now. */
-static inline void acs_recorder_enter(const acs_recorder *recorder, acs_record *record)
+/* Whether the op of this number is recorded. */
+bool acs_recorder_takes(const acs_recorder *recorder, acs_op seq);
+/* The call queues the record now, probably as the op of this number. */
+static inline void acs_recorder_enter(const acs_recorder *recorder, acs_record *record, acs_op seq)
 {
-    record->entered = acs_recorder_now(recorder);
+    const bool taken = acs_recorder_takes(recorder, seq);
+    record->entered = taken ? acs_recorder_now(recorder) : 0;
+    record->thread = taken ? (uint32_t)acs_thread_number() : 0;
     record->began = record->ended = 0;
-    record->thread = (uint32_t)acs_thread_number();
 }
 /* A caller waited since `began`. Any thread. `newest`: the newest op that was queued then. */
 void acs_recorder_waited(acs_recorder *recorder, acs_recorded_wait_type type, acs_op op, acs_op newest,

@@ -240,7 +240,7 @@ static acs_op queue_record(acs_context *context, acs_record *record, const acs_s
     record->u.replay.span = span;
     *room = !set_segments(context, record, strand);
     if (ACS_UNLIKELY(context->recorder != NULL))
-        acs_recorder_enter(context->recorder, record);
+        acs_recorder_enter(context->recorder, record, acs_fifo_last(context->core.fifo) + 1);
     const acs_op number = *room ? 0 : acs_fifo_push(context->core.fifo, record);
     if (!number)
         acs_record_release(context->records, record);
