@@ -94,7 +94,7 @@ static bool profiler_start()
 /* ------------------------------------------------------------------------------------------------------ ranges */
 
 /* Kernels that the ranges of one issue method named; any thread. */
-static std::atomic<const char *> g_method;
+static std::atomic<const char *> g_method{""};
 static std::atomic<int> g_ranges, g_named_alpha, g_named_beta;
 static std::atomic<int> g_single; /* ranges of single launches, each named as its kernel */
 
