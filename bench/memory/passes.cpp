@@ -282,8 +282,8 @@ std::vector<way_outcome> play(const allocation_trace &t, const std::vector<const
             /* Each repetition begins with another way, and every second one goes backwards. */
             const size_t place = repetition % 2 ? all.size() - 1 - turn : turn;
             all[(place + static_cast<size_t>(repetition)) % all.size()]->repetition(s);
-            const double done = static_cast<double>(repetition) * static_cast<double>(all.size()) + static_cast<double>(turn) + 1;
-            bench_progress_part(done / (static_cast<double>(all.size()) * s.repetitions), t.name.c_str());
+            const double done = repetition + static_cast<double>(turn + 1) / static_cast<double>(all.size());
+            bench_progress_part(done / s.repetitions, t.name.c_str());
         }
     for (const auto &c : all) {
         if (bench_interrupted() && c->result.calls_us.empty() && c->result.left_out.empty() && c->result.wrong.empty())

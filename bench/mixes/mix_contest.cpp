@@ -41,8 +41,8 @@ std::vector<mix_result> contend(const mix_run &run, const std::vector<mix_way_ki
         for (size_t turn = 0; turn < ways.size(); turn++) { /* each repetition begins with another one */
             const size_t k = (turn + static_cast<size_t>(repetition)) % ways.size();
             run_once(*ways[k], results[k], true);
-            const double done = static_cast<double>(repetition) * static_cast<double>(ways.size()) + static_cast<double>(turn) + 1;
-            bench_progress_part(done / (static_cast<double>(ways.size()) * repetitions), kinds[k].name.c_str());
+            const double done = repetition + static_cast<double>(turn + 1) / static_cast<double>(ways.size());
+            bench_progress_part(done / repetitions, kinds[k].name.c_str());
         }
     for (size_t k = 0; k < ways.size(); k++) {
         results[k].peak = ways[k]->peak_bytes();

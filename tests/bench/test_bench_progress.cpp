@@ -83,7 +83,8 @@ void on_a_terminal_one_line_changes(void **)
         bench_progress_hide(); /* there is none now */
         at(2, "two");
     });
-    assert_string_equal(text.c_str(), "\r\033[Kacs-x: 1 of 2 (50 %), about 1 s left: one\r\033[K\r\033[Kacs-x: 2 of 2 (100 %): two");
+    assert_string_equal(text.c_str(), "\r\033[Kacs-x: 1 of 2 (50 %), about 1 s left: one\r\033[K"
+                                      "\r\033[Kacs-x: 2 of 2 (100 %): two");
 }
 
 std::string text_of(const std::string &path)
@@ -131,7 +132,8 @@ void ctrl_c_keeps_rows_and_the_program_goes_on(void **)
     {
         bench::result_file file(path, "acs-x", "acs-x --json f --go-on", false);
         assert_true(file.has({{"work", "first"}}) && file.has({{"work", "second"}, {"ops", 3}}));
-        assert_false(file.has({{"work", "third"}}) || file.has({{"work", "fir"}}) || file.has({{"work", "second"}, {"ops", 31}}));
+        assert_false(file.has({{"work", "third"}}) || file.has({{"work", "fir"}}));
+        assert_false(file.has({{"work", "second"}, {"ops", 31}}));
         add(file, "third");
         bench::result_file other(whole, "acs-x", "acs-x --json f", false);
         for (const char *work : {"first", "second", "third"})
