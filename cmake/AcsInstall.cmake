@@ -15,6 +15,8 @@ endif()
 install(PROGRAMS tools/acs-bisect tools/acs-scan tools/acs-adopt tools/acs-tune TYPE BIN)
 install(DIRECTORY tools/acs_scan tools/acs_adopt tools/acs_tune tools/acs_progress DESTINATION ${CMAKE_INSTALL_DATADIR}/acs FILES_MATCHING PATTERN "*.py")
 
+install(FILES scripts/progress.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/acs)
+
 configure_package_config_file(cmake/acs-config.cmake.in acs-config.cmake INSTALL_DESTINATION ${acs_package_dir})
 write_basic_package_version_file(acs-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES cmake/AcsScan.cmake DESTINATION ${acs_package_dir})
