@@ -400,6 +400,6 @@ int main(int argc, char **argv)
     if (acs_close(s.context) != ACS_OK)
         failed = fail("acs_close");
     const bool whole = done == ops;
-    printf("%s%s\n", failed ? "FAILED" : "passed", whole ? "" : ", but it was interrupted: try other ops, with another seed");
+    printf("%s%s\n", failed ? "FAILED" : "passed", whole ? "" : ", but it was interrupted: go on with another seed");
     return failed ? 1 : whole ? 0 : BENCH_INTERRUPTED;
 }
