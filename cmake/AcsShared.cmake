@@ -18,7 +18,7 @@ set_target_properties(acs_shared PROPERTIES
     INSTALL_RPATH_USE_LINK_PATH ON)
 target_include_directories(acs_shared INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(acs_shared PRIVATE Threads::Threads $<BUILD_INTERFACE:acs_hardening>)
+target_link_libraries(acs_shared PRIVATE Threads::Threads ${CMAKE_DL_LIBS} $<BUILD_INTERFACE:acs_hardening>)
 # Calls inside the library stay inside, whatever the program exports.
 target_link_options(acs_shared PRIVATE LINKER:-Bsymbolic-functions)
 if(ACS_HAVE_CUDA)

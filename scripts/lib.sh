@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Sourced by scripts/test and scripts/demo: installs Debian or Ubuntu packages, but only those whose purpose is unmet.
+. "$(dirname "${BASH_SOURCE[0]}")/progress.sh"
 
 # have_command <name>, have_header <file>, have_pc <module>: what a package is needed for.
 have_command() { command -v "$1" >/dev/null 2>&1; }
@@ -57,22 +58,22 @@ install_missing()
 
 step() { echo "== $* (after $SECONDS s)"; }
 
-# Copies what ninja or ctest prints, but for steps and tests that pass. Of them it tells how many are done, in one line that
-# changes on a terminal, in a line every ten seconds elsewhere.
+# Copies what ninja or ctest prints, but for steps and tests that pass. Of them it tells how many are done, and the time that
+# is left (progress.sh).
 show_progress() # <what>
 {
-    local line clear="" shown=$SECONDS
-    [ ! -t 1 ] || clear=$'\r\033[K'
+    local line begun=""
     while IFS= read -r line; do
         if [[ $line =~ ^\ +Start\ +[0-9]+: || ! $line ]]; then
             continue
         elif [[ $line == *"***"[FTEN]* || ! $line =~ ^\ *([0-9]+)/([0-9]+)\  ]]; then
-            printf '%s%s\n' "$clear" "$line"
-        elif [ -n "$clear" ] || [ $((SECONDS - shown)) -ge 10 ]; then
-            shown=$SECONDS
-            printf '%s%s' "$clear" "$1 ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} (after $SECONDS s)"
-            [ -n "$clear" ] || echo
+            progress_hide
+            printf '%s\n' "$line"
+        else
+            [ -n "$begun" ] || progress_begin "$1" "${BASH_REMATCH[2]}"
+            begun=1 progress_steps=${BASH_REMATCH[2]}
+            progress_at "${BASH_REMATCH[1]}" "after $SECONDS s in all"
         fi
     done
-    printf '%s' "$clear"
+    progress_hide
 }

@@ -2,7 +2,7 @@
  * acs-bench: patterns of tasks, issued by ACS and by its rivals in one run.
  *
  * Owns the command line and the order of measurements. Exit status: 0; 1: a runner's result was wrong, or something
- * failed; 2: bad command line.
+ * failed; 2: bad command line; 130: interrupted.
  */
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +12,7 @@
 #include "contest.h"
 #include "metg.h"
 #include "pattern.h"
+#include "progress.h"
 #include "report.h"
 #include "table.h"
 
@@ -98,11 +99,35 @@ void look_at(const settings &s, const arguments &a)
         a.refuse_for("--steps", "width times steps is more than 20 million tasks");
 }
 
+/* What is known of a row before it is measured. */
+std::vector<field> key_of(const settings &s, const std::string &name, double kernel_us)
+{
+    return {{"work", name},
+            {"width", s.shape.width},
+            {"steps", s.shape.steps},
+            {"fields", s.shape.fields},
+            {"radix", s.shape.radix},
+            {"period", s.shape.period},
+            {"seed", s.shape.seed},
+            {"reps", s.who.repetitions},
+            {"cpu", s.who.first_cpu},
+            {"backend", s.who.gpu ? "cuda" : "host"},
+            {"kernel_us", kernel_us},
+            {"ctas", s.ctas},
+            {"functions", s.functions},
+            {"check", s.check}};
+}
+
 /* One pattern at one kernel time. @return whether every runner was right. */
 bool measure_one(const settings &s, const std::string &name, double kernel_us, std::vector<contestant> &runners,
                  result_file &file, metg &curves)
 {
     const bool gpu = s.who.gpu;
+    const std::vector<field> key = key_of(s, name, kernel_us);
+    if (file.has(key)) {
+        bench_progress_skip();
+        return true;
+    }
     const unsigned workers = gpu ? s.shape.width : std::thread::hardware_concurrency();
     memory m(gpu);
     pattern_settings shape = s.shape;
@@ -121,29 +146,14 @@ bool measure_one(const settings &s, const std::string &name, double kernel_us, s
     const table_head head = {name + ", kernels of " + short_number(kernel_us) + " us, " + std::to_string(s.ctas) + " CTAs",
                              t.ops.size(), d.edges, d.depth, b};
     print_table(head, done);
-    file.row({{"work", name},
-              {"width", shape.width},
-              {"steps", shape.steps},
-              {"fields", shape.fields},
-              {"radix", shape.radix},
-              {"period", shape.period},
-              {"seed", shape.seed},
-              {"reps", s.who.repetitions},
-              {"cpu", s.who.first_cpu},
-              {"backend", gpu ? "cuda" : "host"},
-              {"kernel_us", kernel_us},
-              {"ctas", s.ctas},
-              {"functions", s.functions},
-              {"check", s.check},
-              {"ops", static_cast<double>(t.ops.size())},
-              {"edges", static_cast<double>(d.edges)},
-              {"depth", d.depth},
-              {"critical_us", b.critical_us},
-              {"work_us", b.work_us},
-              {"front_end_us", b.front_end_us},
-              {"ideal_us", ideal},
-              {"workers", workers}},
-             done);
+    std::vector<field> all = key;
+    for (const field &more : {field("ops", static_cast<double>(t.ops.size())), field("edges", static_cast<double>(d.edges)),
+                              field("depth", d.depth), field("critical_us", b.critical_us), field("work_us", b.work_us),
+                              field("front_end_us", b.front_end_us), field("ideal_us", ideal), field("workers", workers)})
+        all.push_back(more);
+    file.row(all, done);
+    if (!bench_interrupted())
+        bench_progress_step(head.title.c_str());
     curves.add(name, kernel_us, ideal, workers, t.ops.size(), done);
     return std::all_of(done.begin(), done.end(), [](const outcome &o) { return o.wrong.empty(); });
 }
@@ -164,12 +174,15 @@ int main(int argc, char **argv)
     metg curves;
     printf("%s\n%u x %u tasks; median of %d\n", machine_line(s.who.gpu).c_str(), s.shape.width, s.shape.steps,
            s.who.repetitions);
+    bench_interrupts_catch();
+    bench_progress_begin("acs-bench", static_cast<double>(s.patterns.size() * s.kernel_us.size()));
     for (const std::string &name : s.patterns)
         for (double us : s.kernel_us)
-            right = measure_one(s, name, us, runners, file, curves) && right;
+            if (!bench_interrupted())
+                right = measure_one(s, name, us, runners, file, curves) && right;
     if (s.kernel_us.size() > 1)
         curves.print();
     if (!right)
         fprintf(stderr, "acs-bench: at least one result was wrong\n");
-    return right ? 0 : 1;
+    return end_of("acs-bench", s.who.json, right);
 }

@@ -5,6 +5,8 @@
  */
 #include "micro.h"
 
+#include "progress.h"
+
 #include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
@@ -60,8 +62,9 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const micro_options *);
-    } groups[] = {{"parts", micro_parts}, {"caller", micro_caller}, {"insert", micro_insert},
-                {"life", micro_life}};
+        int figures, quick; /* that it has, and with --quick */
+    } groups[] = {{"parts", micro_parts, 3, 3}, {"caller", micro_caller, 8, 8}, {"insert", micro_insert, 60, 36},
+                {"life", micro_life, 90, 90}};
     micro_options options = {.bursts = 1000};
     const char *json = NULL;
 
@@ -73,11 +76,20 @@ int main(int argc, char **argv)
     if (setenv("ACS_BACKEND", "host", 0) || setenv("ACS_WORKERS", "0", 0))
         return 1;
     micro_print_machine();
+    int figures = 0;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (!options.only || !strcmp(options.only, groups[i].name))
+            figures += options.quick ? groups[i].quick : groups[i].figures;
+    bench_interrupts_catch();
+    bench_progress_begin("acs-micro", figures);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups && !bench_interrupted(); i++)
         if ((!options.only || !strcmp(options.only, groups[i].name)) && groups[i].run(&options))
             return 1;
+    bench_progress_hide();
     int error = json ? micro_write_json(json, argc, argv) : 0;
     if (error)
         fprintf(stderr, "acs-micro: %s: %s\n", json, strerror(error));
-    return error != 0;
+    if (bench_interrupted())
+        fputs("acs-micro: interrupted; the figures above are complete, the others can be had by --only GROUP\n", stderr);
+    return error ? 1 : bench_interrupted() ? BENCH_INTERRUPTED : 0;
 }

@@ -4,6 +4,8 @@
  */
 #include "micro.h"
 
+#include "progress.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +59,7 @@ void micro_samples_add(micro_samples *samples, uint64_t ns, uint32_t ops)
 
 bool micro_samples_full(const micro_samples *samples, const micro_options *options)
 {
-    return samples->count >= options->bursts || samples->count >= MICRO_SAMPLES_MAX;
+    return bench_interrupted() || samples->count >= options->bursts || samples->count >= MICRO_SAMPLES_MAX;
 }
 
 static int by_value(const void *a, const void *b)
@@ -77,6 +79,9 @@ double micro_figure(const char *group, const char *name, micro_samples *samples,
     figure f = {.median = quantile(samples, 0.5), .p10 = quantile(samples, 0.1), .p90 = quantile(samples, 0.9),
                 .edges = edges, .samples = samples->count};
     snprintf(f.name, sizeof f.name, "%s/%s", group, name);
+    if (bench_interrupted()) /* of bursts there are too few */
+        return 0;
+    bench_progress_hide();
     printf("%-58s %10.1f ns  (%.1f .. %.1f)", f.name, f.median, f.p10, f.p90);
     if (edges >= 0)
         printf("  %.2f edges/op", edges);
@@ -84,12 +89,16 @@ double micro_figure(const char *group, const char *name, micro_samples *samples,
     fflush(stdout);
     if (g_figure_count < FIGURES_MAX)
         g_figures[g_figure_count++] = f;
+    bench_progress_step(f.name);
     return f.median;
 }
 
 void micro_ratio(const char *name, double upper, double lower)
 {
     ratio r = {.value = lower > 0 ? upper / lower : 0};
+    if (bench_interrupted())
+        return;
+    bench_progress_hide();
     snprintf(r.name, sizeof r.name, "%s", name);
     printf("%-58s %10.2f x\n", r.name, r.value);
     if (g_ratio_count < FIGURES_MAX)
@@ -217,7 +226,7 @@ static void put_ratios(FILE *file)
         put_string(file, "name", g_ratios[i].name);
         fprintf(file, ", \"value\": %.3f%s\n", g_ratios[i].value, i + 1 < g_ratio_count ? "}," : "}");
     }
-    fputs("  ]\n}\n", file);
+    fprintf(file, "  ],\n  \"complete\": %s\n}\n", bench_interrupted() ? "false" : "true");
 }
 
 int micro_write_json(const char *path, int argc, char **argv)

@@ -12,6 +12,7 @@
 
 #include "contest.h"
 #include "median.h"
+#include "progress.h"
 #include "report.h"
 #include "ways.h"
 
@@ -90,7 +91,8 @@ const char usage_text[] =
     "  --backend cuda|host      where the kernels run                        (cuda where a GPU answers, else host)\n"
     "  --reps N                 timed repetitions of each way                                                 (5)\n"
     "  --cpu N                  pin the program's thread to CPU N                                    (not pinned)\n"
-    "  --json FILE              write all figures for bench/report\n";
+    "  --json FILE              write all figures for bench/report\n"
+    "  --go-on                  skip what FILE has: the same command wrote it and was interrupted\n";
 
 bool take(settings &s, arguments &a)
 {
@@ -215,6 +217,10 @@ bool play(const workload &w, const work_of_suite &of, unsigned devices, const se
     for (const auto &value : of.large)
         if (s.size == "large")
             chosen.set(value.first, value.second);
+    if (file.has({{"work", w.name}, {"devices", devices}})) {
+        bench_progress_skip();
+        return true;
+    }
     task t(w, chosen, s.how.gpu, s.check);
     if (!t.wrong().empty()) {
         printf("\n%s: the serial program is WRONG: %s\n", w.name, t.wrong().c_str());
@@ -224,28 +230,39 @@ bool play(const workload &w, const work_of_suite &of, unsigned devices, const se
     for (int warm = 0; warm < 3; warm++)
         for (result &r : results)
             run_once(t, r, false);
-    for (int repetition = 0; repetition < s.how.repetitions; repetition++)
+    for (int repetition = 0; repetition < s.how.repetitions && (repetition == 0 || !bench_interrupted()); repetition++) {
         for (size_t turn = 0; turn < results.size(); turn++) /* each repetition begins with another one */
             run_once(t, results[(turn + static_cast<size_t>(repetition)) % results.size()], true);
+        bench_progress_part((repetition + 1.0) / s.how.repetitions, w.name);
+    }
+    bench_progress_hide();
     print(w.name, devices, t, results);
     write(file, s, w.name, devices, t, results);
+    if (!bench_interrupted())
+        bench_progress_step(w.name);
     return std::all_of(results.begin(), results.end(), [](const result &r) { return r.wrong.empty(); });
 }
 
 void play_launches(const settings &s, unsigned devices, result_file &file)
 {
     std::vector<entry> entries;
+    if (file.has({{"work", "launches"}, {"devices", devices}})) {
+        bench_progress_skip();
+        return;
+    }
+    bench_progress_hide();
     printf("\n%u launches on %u devices\n", s.launches, devices);
     const auto add_way = [&](const std::string &name, const std::vector<double> &us) {
+        bench_progress_hide();
         printf("  %-28s %12.0f a second\n", name.c_str(), s.launches / (median_of(us) / 1e6));
         entries.push_back({{{"name", name}, {"wrong", std::string()}, {"copied_bytes", 0}}, {{"total_us", us}}});
     };
     for (unsigned n : {1u, devices})
-        if (s.how.gpu)
+        if (s.how.gpu && !bench_interrupted())
             add_way(n == 1 ? "hand-1" : "hand", launches_us_by_hand(s.how.where(), n, s.launches, s.how.repetitions));
     for (const auto &way : g_issues)
         for (unsigned n : {1u, devices})
-            if (s.how.gpu || way.issue == ACS_ISSUE_LAUNCH) /* the host backend has no bundles */
+            if (!bench_interrupted() && (s.how.gpu || way.issue == ACS_ISSUE_LAUNCH)) /* the host backend has no bundles */
                 add_way(std::string(way.name) + (n == 1 ? "-1" : ""),
                         launches_us(s.how.where(), way.issue, n, s.launches, s.how.repetitions));
     fflush(stdout);
@@ -256,6 +273,8 @@ void play_launches(const settings &s, unsigned devices, result_file &file)
               {"cpu", s.how.first_cpu},
               {"backend", s.how.gpu ? "cuda" : "host"}},
              entries);
+    if (!bench_interrupted())
+        bench_progress_step("launches");
 }
 
 } // namespace
@@ -278,16 +297,19 @@ int main(int argc, char **argv)
     pin_thread(s.how.where(), 0);
     printf("%s\n", machine_line(s.how.gpu).c_str());
     result_file file(s.how.json, "acs-devices", a.command(), s.how.gpu);
+    bench_interrupts_catch();
+    const size_t works = s.launches ? 1 : s.only.empty() ? std::size(g_suite) : s.only.size();
+    bench_progress_begin("acs-devices", static_cast<double>(s.devices.size() * works));
     for (unsigned devices : s.devices)
-        if (s.launches)
+        if (s.launches && !bench_interrupted())
             play_launches(s, devices, file);
     for (unsigned devices : s.launches ? std::vector<unsigned>{} : s.devices)
         for (const work_of_suite &of : g_suite)
             for (const workload &w : workloads())
-                if (w.name == std::string(of.name) &&
+                if (!bench_interrupted() && w.name == std::string(of.name) &&
                     (s.only.empty() || std::find(s.only.begin(), s.only.end(), w.name) != s.only.end()))
                     ok = play(w, of, devices, s, file) && ok;
     if (!ok)
         fprintf(stderr, "acs-devices: at least one way was wrong\n");
-    return ok ? 0 : 1;
+    return end_of("acs-devices", s.how.json, ok);
 }

@@ -11,6 +11,7 @@ import datetime
 import importlib.metadata
 import itertools
 import json
+import pathlib
 import subprocess
 import sys
 import time
@@ -20,6 +21,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+
+from acs_progress import INTERRUPTED, Progress  # noqa: E402 (the path must be set before)
 
 State = dict[str, np.ndarray]
 Row = dict[str, Any]
@@ -223,20 +228,42 @@ def machine(device: dict[str, Any]) -> dict[str, Any]:
 
 
 class Report:
-    """Rows as they come. The JSON file is written anew after each, so that a run that is stopped loses at most one."""
+    """Rows as they come. The JSON file is written anew after each, so that a run that is stopped loses at most one.
 
-    def __init__(self, path: str | None, modes: list[str], settings: dict[str, Any], device: dict[str, Any]) -> None:
+    `rows`: how many are expected. As a context it ends the program at Ctrl-C: the file says that it is incomplete.
+    """
+
+    def __init__(self, path: str | None, modes: list[str], settings: dict[str, Any], device: dict[str, Any],
+                 rows: int = 1) -> None:
         self.path, self.modes = path, modes
-        self.document: dict[str, Any] = {"machine": machine(device), "settings": settings, "rows": []}
+        self.document: dict[str, Any] = {"machine": machine(device), "settings": settings, "rows": [], "complete": False}
+        self.told = Progress(pathlib.Path(sys.argv[0]).name, rows)
 
-    def add(self, row: Row) -> None:
-        self.document["rows"].append(row)
-        print(table([row], self.modes), flush=True)
+    def __enter__(self) -> Report:
+        return self
+
+    def __exit__(self, kind: type | None, *rest: object) -> None:
+        self.told.hide()
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            print(f"interrupted; {self.path or 'the table'} has {len(self.document['rows'])} rows; name the others by --scenes",
+                  file=sys.stderr)
+            sys.exit(INTERRUPTED)
+
+    def write(self) -> None:
         if self.path:
             with open(self.path, "w", encoding="utf-8") as file:
                 json.dump(self.document, file, indent=1)
 
+    def add(self, row: Row) -> None:
+        self.document["rows"].append(row)
+        self.told.hide()
+        print(table([row], self.modes), flush=True)
+        self.write()
+        self.told.step(row["name"])
+
     def close(self) -> None:
+        self.document["complete"] = True
+        self.write()
         rows = self.document["rows"]
         print(f"{self.document['machine']['device']}, microseconds per step, medians\n\n{table(rows, self.modes)}", flush=True)
 

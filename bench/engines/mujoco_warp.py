@@ -259,9 +259,10 @@ def main() -> None:
     if given.device:
         wp.set_device(given.device)
     budget = measure.Budget(given.budget)
-    report = measure.Report(given.json, list(MODES), vars(given), on_warp.device())
-    for scene in given.scenes:
-        for worlds in given.worlds or WORLDS[scene]:
+    rows = [(scene, worlds) for scene in given.scenes for worlds in given.worlds or WORLDS[scene]]
+    report = measure.Report(given.json, list(MODES), vars(given), on_warp.device(), len(rows))
+    with report:
+        for scene, worlds in rows:
             if not budget.is_spent():
                 report.add(run_row(scene, worlds, given, budget))
     report.close()

@@ -109,10 +109,11 @@ def main() -> None:
     if given.device:
         wp.set_device(given.device)
     budget = measure.Budget(given.budget)
-    report = measure.Report(given.json, list(MODES), vars(given), on_warp.device())
-    for name in given.scenes:
-        if not budget.is_spent():
-            report.add(run_row(name, given, budget))
+    report = measure.Report(given.json, list(MODES), vars(given), on_warp.device(), len(given.scenes))
+    with report:
+        for name in given.scenes:
+            if not budget.is_spent():
+                report.add(run_row(name, given, budget))
     report.close()
 
 

@@ -103,10 +103,11 @@ def main() -> None:
     given = options.parse_args()
     budget = measure.Budget(given.budget)
     report = measure.Report(given.json, list(MODES), vars(given), {"device": torch.cuda.get_device_name(),
-                                                                    "cuda_toolkit": torch.version.cuda})
-    for name in given.scenes:
-        if not budget.is_spent():
-            report.add(run_row(name, given, budget))
+                                                                    "cuda_toolkit": torch.version.cuda}, len(given.scenes))
+    with report:
+        for name in given.scenes:
+            if not budget.is_spent():
+                report.add(run_row(name, given, budget))
     report.close()
 
 

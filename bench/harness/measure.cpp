@@ -4,6 +4,8 @@
  */
 #include "measure.h"
 
+#include "progress.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -49,9 +51,11 @@ public:
     {
         program_.vary(0);
         describe();
-        for (size_t k = 0; k < runners_.size(); k++)
+        for (size_t k = 0; k < runners_.size() && !bench_interrupted(); k++) {
             warm_up(k);
-        for (int repetition = 0; repetition < settings_.repetitions; repetition++) {
+            tell(runners_[k].kind->name + std::string(" is warm"));
+        }
+        for (int repetition = 0; repetition < settings_.repetitions && !bench_interrupted(); repetition++) {
             if (program_.vary(static_cast<uint64_t>(repetition) + 1)) {
                 describe();
                 for (size_t k = 0; k < runners_.size(); k++)
@@ -64,8 +68,12 @@ public:
                 sample s;
                 if (runs(k) && run(k, s))
                     outcomes_[k].samples.push_back(s);
+                tell(std::string("repetition ") + std::to_string(repetition + 1) + ", " + runners_[k].kind->name);
             }
         }
+        for (outcome &o : outcomes_)
+            if (bench_interrupted() && o.samples.empty() && o.left_out.empty() && o.wrong.empty())
+                o.left_out = "interrupted";
         for (size_t k = 0; k < runners_.size(); k++) {
             outcomes_[k].setting = runners_[k].way->setting();
             outcomes_[k].note = runners_[k].way->note();
@@ -75,6 +83,14 @@ public:
 
 private:
     bool runs(size_t k) const { return outcomes_[k].left_out.empty(); }
+
+    /* To warm a runner takes about as long as to time it. */
+    void tell(const std::string &what)
+    {
+        const double all = static_cast<double>(runners_.size()) * (settings_.repetitions + 1);
+        done_ += 1;
+        bench_progress_part(done_ / all, what.c_str());
+    }
 
     void describe()
     {
@@ -176,6 +192,7 @@ private:
     trace trace_;
     dag dag_;
     std::vector<char> right_;
+    double done_ = 0; /* runners that were warmed, and runs that were timed */
 };
 
 } // namespace

@@ -44,24 +44,45 @@ struct entry {
     std::vector<std::pair<const char *, std::vector<double>>> times_us;
 };
 
-/** One JSON file, written row by row so that a run that ends early leaves what it measured in a file that can be read. */
+/**
+ * One JSON file, written row by row so that a run that ends early leaves what it measured in a file that can be read. Then
+ * "complete" is false in it, and a row that was under way begins with "partial".
+ *
+ * With --go-on in its command a program keeps the complete rows that the same command has left, and skips what they have.
+ */
 class result_file {
 public:
-    /** `path` empty: nothing is written. Ends the program if the file cannot be made. */
+    /**
+     * `path` empty: nothing is written. Ends the program if the file cannot be made, or if it is to go on with the file of
+     * another command or machine.
+     */
     result_file(const std::string &path, const char *program, const std::string &command, bool gpu);
     ~result_file();
     result_file(const result_file &) = delete;
     result_file &operator=(const result_file &) = delete;
 
+    /** Whether an earlier run left a complete row that begins with these fields. */
+    bool has(const std::vector<field> &first) const;
     /** One program's fields, and how each runner did. */
     void row(const std::vector<field> &fields, const std::vector<outcome> &outcomes);
     /** The same for programs whose runners have other figures. */
     void row(const std::vector<field> &fields, const std::vector<entry> &runners);
 
 private:
+    /* Keeps what the file has, if `head` is that of the same command and machine. @return false: there is no file. */
+    bool keep(const std::string &path, const std::string &head);
+    void end(bool complete);
+
     FILE *file_ = nullptr;
     bool first_ = true;
+    std::string kept_; /* the rows that were there */
 };
+
+/**
+ * The exit status of a program at its end. After an interruption it says on standard error what is left, and how to go on:
+ * `how` names the option.
+ */
+int end_of(const char *program, const std::string &json, bool right, const char *how = "--go-on");
 
 /** One line: CPU, GPU, driver. */
 std::string machine_line(bool gpu);

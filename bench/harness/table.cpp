@@ -3,6 +3,8 @@
  */
 #include "table.h"
 
+#include "progress.h"
+
 #include <cstdio>
 
 namespace bench {
@@ -48,6 +50,7 @@ static void print_runner(const outcome &o, double ops, const outcome *rival)
 
 void print_table(const table_head &head, const std::vector<outcome> &outcomes)
 {
+    bench_progress_hide();
     const double ops = static_cast<double>(head.ops);
     const outcome *const rival = best_rival(outcomes);
 

@@ -4,6 +4,8 @@
  */
 #include "job_measure.h"
 
+#include "progress.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -60,6 +62,8 @@ public:
 
     job_outcome end()
     {
+        if (bench_interrupted() && runs() && result.total_us.empty())
+            result.left_out = "interrupted";
         if (runs()) {
             result.note = runner_->note();
             result.device_bytes = runner_->device_bytes();
@@ -161,13 +165,23 @@ job_results measure_jobs(const work &w, const std::vector<const job_runner_kind 
     const std::vector<char> right = jobs.results();
     for (const job_runner_kind *k : kinds)
         all.emplace_back(new contender(*k, jobs, right, s));
+    double finished = 0;
+    const auto tell = [&](const job_runner_kind &k) {
+        finished += 1;
+        bench_progress_part(finished / (static_cast<double>(all.size()) * (s.repetitions + 1)), k.name);
+    };
     for (const auto &c : all)
-        c->warm_up();
-    for (int repetition = 0; repetition < s.repetitions; repetition++)
+        if (!bench_interrupted()) {
+            c->warm_up();
+            tell(*c->result.kind);
+        }
+    for (int repetition = 0; repetition < s.repetitions && !bench_interrupted(); repetition++)
         for (size_t turn = 0; turn < all.size(); turn++) {
             /* Each repetition begins with another one, and every second one goes backwards. */
             const size_t place = repetition % 2 ? all.size() - 1 - turn : turn;
-            all[(place + static_cast<size_t>(repetition)) % all.size()]->repetition();
+            contender &c = *all[(place + static_cast<size_t>(repetition)) % all.size()];
+            c.repetition();
+            tell(*c.result.kind);
         }
     for (const auto &c : all)
         results.outcomes.push_back(c->end());

@@ -9,6 +9,7 @@
 
 #include "contest.h"
 #include "job_report.h"
+#include "progress.h"
 
 using namespace bench;
 
@@ -36,6 +37,7 @@ std::string usage()
         "  --reps N                 timed repetitions of each runner                                              (5)\n"
         "  --cpu N                  pin the program's thread to CPU N and the runners' to those behind   (not pinned)\n"
         "  --json FILE              write all figures for bench/report\n"
+        "  --go-on                  skip what FILE has: the same command wrote it and was interrupted\n"
         "  --list                   works and runners\n"
         "works:\n";
     char line[200];
@@ -134,10 +136,15 @@ void list()
 
 bool play(const work_kind &k, const std::vector<const job_runner_kind *> &runners, const settings &s, result_file &file)
 {
+    if (file.has({{"work", k.name}, {"size", s.size}})) {
+        bench_progress_skip();
+        return true;
+    }
     memory m(s.jobs.where.gpu);
     const std::unique_ptr<work> w = k.make(m, s.size);
     const job_head head = {&k, s.size, w.get()};
     const job_results done = measure_jobs(*w, runners, s.jobs);
+    bench_progress_hide();
 
     if (!done.wrong.empty()) {
         printf("\n%s, size %s: the serial program is WRONG: %s\n", k.name, s.size.c_str(), done.wrong.c_str());
@@ -145,6 +152,8 @@ bool play(const work_kind &k, const std::vector<const job_runner_kind *> &runner
     }
     print_jobs(head, s.jobs, done.outcomes);
     write_jobs(file, head, s.jobs, done.outcomes);
+    if (!bench_interrupted())
+        bench_progress_step(k.name);
     return std::all_of(done.outcomes.begin(), done.outcomes.end(), [](const job_outcome &o) { return o.wrong.empty(); });
 }
 
@@ -165,9 +174,11 @@ int main(int argc, char **argv)
     pin_thread(s.jobs.where, 0);
     printf("%s\n", machine_line(s.jobs.where.gpu).c_str());
     result_file file(s.how.json, "acs-jobs", a.command(), s.jobs.where.gpu);
+    bench_interrupts_catch();
+    bench_progress_begin("acs-jobs", static_cast<double>(works.size()));
     for (const work_kind *k : works)
-        ok = play(*k, runners, s, file) && ok;
+        ok = bench_interrupted() ? ok : play(*k, runners, s, file) && ok;
     if (!ok)
         fprintf(stderr, "acs-jobs: at least one runner was wrong\n");
-    return ok ? 0 : 1;
+    return end_of("acs-jobs", s.how.json, ok);
 }

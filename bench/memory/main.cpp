@@ -10,6 +10,7 @@
 
 #include "contest.h"
 #include "growth.h"
+#include "progress.h"
 #include "results.h"
 
 using namespace bench;
@@ -42,6 +43,7 @@ std::string usage()
         "  --cpu N                  pin the program's thread to CPU N and the library's to those behind (not pinned)\n"
         "  --growth                 only: what calls cost that get memory from the device and give it back (cuda only)\n"
         "  --json FILE              write all figures for bench/report\n"
+        "  --go-on                  skip what FILE has: the same command wrote it and was interrupted\n"
         "  --list                   traces and ways\n"
         "traces:\n";
     char line[200];
@@ -195,13 +197,24 @@ int main(int argc, char **argv)
     pin_thread(s.passes.where, 0);
     printf("%s; reading the clock takes %.3f us\n", machine_line(s.passes.where.gpu).c_str(), clock_cost_us());
     result_file file(s.how.json, "acs-memory", a.command(), s.passes.where.gpu);
+    bench_interrupts_catch();
+    bench_progress_begin("acs-memory", static_cast<double>(traces.size()));
     for (const allocation_trace &t : traces) {
+        if (bench_interrupted())
+            break;
+        if (file.has({{"work", t.name}})) {
+            bench_progress_skip();
+            continue;
+        }
         const std::vector<way_outcome> done = play(t, ways, s.passes);
+        bench_progress_hide();
         print_ways(t, s.passes, done);
         write_ways(file, t, s.passes, s.synthetic.seed, done);
+        if (!bench_interrupted())
+            bench_progress_step(t.name.c_str());
         ok = ok && std::all_of(done.begin(), done.end(), [](const way_outcome &o) { return o.wrong.empty(); });
     }
     if (!ok)
         fprintf(stderr, "acs-memory: at least one way was wrong\n");
-    return ok ? 0 : 1;
+    return end_of("acs-memory", s.how.json, ok);
 }

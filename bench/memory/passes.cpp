@@ -4,6 +4,8 @@
  */
 #include "passes.h"
 
+#include "progress.h"
+
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -275,13 +277,17 @@ std::vector<way_outcome> play(const allocation_trace &t, const std::vector<const
 
     for (const way_kind *k : ways)
         all.emplace_back(new contender(*k, t, s));
-    for (int repetition = 0; repetition < s.repetitions; repetition++)
+    for (int repetition = 0; repetition < s.repetitions && !bench_interrupted(); repetition++)
         for (size_t turn = 0; turn < all.size(); turn++) {
             /* Each repetition begins with another way, and every second one goes backwards. */
             const size_t place = repetition % 2 ? all.size() - 1 - turn : turn;
             all[(place + static_cast<size_t>(repetition)) % all.size()]->repetition(s);
+            const double done = repetition + static_cast<double>(turn + 1) / static_cast<double>(all.size());
+            bench_progress_part(done / s.repetitions, t.name.c_str());
         }
     for (const auto &c : all) {
+        if (bench_interrupted() && c->result.calls_us.empty() && c->result.left_out.empty() && c->result.wrong.empty())
+            c->result.left_out = "interrupted";
         c->result.malloc_p99_us = quantile_of(c->hand.malloc_us, 0.99);
         c->result.free_p99_us = quantile_of(c->hand.free_us, 0.99);
         results.push_back(std::move(c->result));

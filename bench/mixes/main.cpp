@@ -11,6 +11,7 @@
 
 #include "mix_contest.h"
 #include "processes.h"
+#include "progress.h"
 
 using namespace bench;
 
@@ -44,6 +45,7 @@ const char usage_text[] =
     "  --reps N                 timed repetitions of each way                                                 (5)\n"
     "  --cpu N                  pin the program's thread to CPU N, and ways' threads to those behind (not pinned)\n"
     "  --json FILE              write all figures for bench/report\n"
+    "  --go-on                  skip what FILE has: the same command wrote it and was interrupted\n"
     "ways: one, one-malloc (on a GPU), beside, one-group, groups-none, groups, groups-8\n"
     "ways of processes: one-process, ledger\n";
 
@@ -178,7 +180,11 @@ public:
         mix_summary summary;
         bool ok = true;
         for (const mix &m : mixes())
-            if (names.empty() || std::find(names.begin(), names.end(), m.name) != names.end())
+            if (bench_interrupted())
+                break;
+            else if (file_.has({{"work", m.name}, {"devices", devices}}))
+                bench_progress_skip();
+            else if (names.empty() || std::find(names.begin(), names.end(), m.name) != names.end())
                 ok = (s_.processes ? play_processes(m, devices, summary) : play(m, devices, summary)) && ok;
         summary.print(devices);
         return ok;
@@ -240,8 +246,11 @@ private:
     bool contend_and_tell(const mix_run &run, const std::vector<mix_way_kind> &kinds, mix_summary &summary)
     {
         const std::vector<mix_result> results = contend(run, kinds, s_.how.repetitions);
+        bench_progress_hide();
         print(run, results);
         write(file_, run, s_.how, results);
+        if (!bench_interrupted())
+            bench_progress_step(run.what.name.c_str());
         summary.add(results);
         return is_right(results);
     }
@@ -280,9 +289,12 @@ int main(int argc, char **argv)
     player p(a, s);
     if (!p.learn())
         return 1;
+    bench_interrupts_catch();
+    const size_t each = s.workloads.empty() ? mixes().size() : s.workloads.size();
+    bench_progress_begin("acs-mixes", static_cast<double>(s.devices.size() * each));
     for (unsigned devices : s.devices)
         ok = p.play_all(devices) && ok;
     if (!ok)
         fprintf(stderr, "acs-mixes: at least one way was wrong\n");
-    return ok ? 0 : 1;
+    return end_of("acs-mixes", s.how.json, ok);
 }

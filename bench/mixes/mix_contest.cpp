@@ -3,6 +3,8 @@
  */
 #include "mix_contest.h"
 
+#include "progress.h"
+
 #include <algorithm>
 #include <chrono>
 
@@ -35,10 +37,12 @@ std::vector<mix_result> contend(const mix_run &run, const std::vector<mix_way_ki
         ways.push_back(k.make());
         run_once(*ways.back(), results.back(), false);
     }
-    for (int repetition = 0; repetition < repetitions; repetition++)
+    for (int repetition = 0; repetition < repetitions && (repetition == 0 || !bench_interrupted()); repetition++)
         for (size_t turn = 0; turn < ways.size(); turn++) { /* each repetition begins with another one */
             const size_t k = (turn + static_cast<size_t>(repetition)) % ways.size();
             run_once(*ways[k], results[k], true);
+            const double done = repetition + static_cast<double>(turn + 1) / static_cast<double>(ways.size());
+            bench_progress_part(done / repetitions, kinds[k].name.c_str());
         }
     for (size_t k = 0; k < ways.size(); k++) {
         results[k].peak = ways[k]->peak_bytes();

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <unistd.h>
 
+#include "../harness/progress.h"
 #include "report.h"
 
 static const char usage[] =
@@ -173,14 +174,26 @@ int main(int argc, char **argv)
 
     if (s.timeline && !can_profile(s))
         return 1;
+    bench_interrupts_catch();
+    bench_progress_begin("physics-bench", static_cast<double>(s.worlds.size()));
     for (const int worlds : s.worlds) {
+        if (bench_interrupted())
+            break;
         tables.push_back(measure(s, worlds));
+        bench_progress_hide();
         report_table(s, tables.back());
         passed = passed && tables.back().passed;
+        if (s.json) /* after each number of worlds, so that a run that ends early leaves what it measured */
+            passed = report_json(s, tables, argc, argv) && passed;
+        if (!bench_interrupted())
+            bench_progress_step((std::to_string(worlds) + " worlds").c_str());
     }
     if (s.check)
         printf("\ncheck         %s\n", passed ? "every runner ends in the state of one stream, bit for bit" : "FAILED");
-    if (s.json)
-        passed = report_json(s, tables, argc, argv) && passed;
+    if (bench_interrupted()) {
+        fprintf(stderr, "physics-bench: interrupted; %zu of %zu numbers of worlds were begun; --worlds takes the others\n",
+                tables.size(), s.worlds.size());
+        return BENCH_INTERRUPTED;
+    }
     return passed ? 0 : 1;
 }

@@ -6,6 +6,8 @@
  */
 #include "measure.h"
 
+#include "../harness/progress.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -87,8 +89,9 @@ void run_all(const bench_settings &s, const driver_setup &setup, const scene_sta
 {
     std::vector<std::unique_ptr<driver>> drivers(t.rows.size());
 
+    const double each = static_cast<double>(t.rows.size());
     for (int rep = -1; rep < s.reps; rep++)
-        for (size_t k = 0; k < t.rows.size(); k++) {
+        for (size_t k = 0; k < t.rows.size() && !bench_interrupted(); k++) {
             bench_row &row = t.rows[k];
             if (row.left_out)
                 continue;
@@ -98,6 +101,8 @@ void run_all(const bench_settings &s, const driver_setup &setup, const scene_sta
                 run_warm_up(setup.sim, *drivers[k], std::min<int>(s.warm_up + s.steps, FIRST_STEPS));
             else
                 repetition(s, setup.sim, *drivers[k], want, row);
+            const double done = (rep + 1) * each + static_cast<double>(k) + 1;
+            bench_progress_part(done / (each * (s.reps + 1)), row.v->name);
         }
 }
 
@@ -146,6 +151,9 @@ bench_table measure(const bench_settings &s, int worlds)
     run_all(s, setup, want, t);
     for (const bench_row &row : t.rows)
         t.passed = t.passed && !row.differs;
+    const auto untimed = [](const bench_row &row) { return !row.left_out && row.step_us.empty(); };
+    if (bench_interrupted())
+        t.rows.erase(std::remove_if(t.rows.begin(), t.rows.end(), untimed), t.rows.end());
     simulation_destroy(sim);
     require_acs(acs_close(context), "acs_close");
     return t;

@@ -4,6 +4,8 @@
  */
 #include "report.h"
 
+#include "../harness/progress.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -221,7 +223,7 @@ bool report_json(const bench_settings &s, const std::vector<bench_table> &tables
             put_row(f, s, t, row);
             first = false;
         }
-    fprintf(f, "\n ]}\n");
+    fprintf(f, "\n ], \"complete\": %s}\n", tables.size() == s.worlds.size() && !bench_interrupted() ? "true" : "false");
     const bool written = !ferror(f);
     if (fclose(f) != 0 || !written) {
         perror(s.json);

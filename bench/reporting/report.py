@@ -39,6 +39,8 @@ def sections_of(runs, pictures):
 def lines_of(path, pictures):
     runs = results.read_path(path)
     empty = [run.name for run in runs if "rows" in run.fields.data and not run.fields.data["rows"]]
+    incomplete = [run.name for run in runs if run.fields.data.get("complete") is False]
     lines = [f"# {runs[0].results.name}", ""] + head.lines_of_set(runs)
     lines += [f"Without any row: {', '.join(empty)}.", ""] if empty else []
+    lines += [f"Interrupted, so that rows are missing: {', '.join(incomplete)}.", ""] if incomplete else []
     return lines + sections_of(runs, pictures) + head.printed_lines(head.Summary(runs[0].results))

@@ -143,7 +143,8 @@ def read_run(results, name):
     run = Run(results, name)
     if run.program in ("acs-bench", "acs-workloads", "acs-memory", "acs-jobs", "acs-tasks",
                        "acs-devices", "acs-mixes"):
-        run.rows = [_harness_row(row) for row in run.fields.objects("rows")]
+        # A row that was under way when the program was interrupted has fewer samples than it should.
+        run.rows = [_harness_row(row) for row in run.fields.objects("rows") if not row.data.get("partial")]
     if run.program == "acs-bench":
         for row in run.rows:
             row.fields.positive("ops")

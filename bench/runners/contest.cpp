@@ -24,7 +24,7 @@ bool measuring::take(arguments &a)
             a.refuse("runners need CPUs behind it; this machine has " + std::to_string(cpu_count()));
     } else if (a.is("--json")) {
         json = a.text();
-    } else {
+    } else if (!a.is("--go-on")) { /* result_file reads that */
         return false;
     }
     return true;
@@ -58,6 +58,7 @@ std::string contest::help()
         "  --reps N                 timed repetitions of each runner                                             (5)\n"
         "  --cpu N                  pin the program's thread to CPU N and the runners' to those behind   (not pinned)\n"
         "  --json FILE              write all figures for bench/report\n"
+        "  --go-on                  skip what FILE has: the same command wrote it and was interrupted\n"
         "runners:\n";
     for (const runner_kind &k : runner_kinds()) {
         char line[200];

@@ -18,7 +18,7 @@ struct measuring {
     int repetitions = 5, first_cpu = -1;
     bool gpu = gpu_answers();
 
-    /** Takes --backend, --reps, --cpu and --json. @return false: the option is another one. */
+    /** Takes --backend, --reps, --cpu, --json and --go-on. @return false: the option is another one. */
     bool take(arguments &a);
     machine where() const { return {gpu, first_cpu}; }
 };

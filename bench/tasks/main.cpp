@@ -11,6 +11,7 @@
 
 #include "contest.h"
 #include "median.h"
+#include "progress.h"
 #include "report.h"
 #include "task_way.h"
 
@@ -44,7 +45,8 @@ const char usage_text[] =
     "  --backend cuda|host      where the kernels run                        (cuda where a GPU answers, else host)\n"
     "  --reps N                 timed repetitions of each way                                                 (5)\n"
     "  --cpu N                  pin the program's thread to CPU N                                    (not pinned)\n"
-    "  --json FILE              write all figures for bench/report\n";
+    "  --json FILE              write all figures for bench/report\n"
+    "  --go-on                  skip what FILE has: the same command wrote it and was interrupted\n";
 
 bool take(settings &s, arguments &a)
 {
@@ -157,9 +159,21 @@ void write(result_file &file, const settings &s, const char *name, const task &t
              entries);
 }
 
+/* Ways that were not timed any more. */
+void mark_interrupted(std::vector<result> &results)
+{
+    for (result &r : results)
+        if (bench_interrupted() && r.us.empty() && r.wrong.empty() && r.left_out.empty())
+            r.left_out = "interrupted";
+}
+
 bool play(const workload &w, const paper_row &paper, const std::vector<task_way_kind> &kinds, const settings &s,
           result_file &file)
 {
+    if (file.has({{"work", w.name}, {"size", s.size}})) {
+        bench_progress_skip();
+        return true;
+    }
     task t(w, sizes_of_preset(w, s.size), s.how.gpu, s.check);
     if (!t.wrong().empty()) {
         printf("\n%s: the serial program is WRONG: %s\n", w.name, t.wrong().c_str());
@@ -174,9 +188,11 @@ bool play(const workload &w, const paper_row &paper, const std::vector<task_way_
             results.back().left_out = "a kernel needs more";
         run_once(t, results.back(), false);
     }
-    for (int repetition = 0; repetition < s.how.repetitions; repetition++)
+    for (int repetition = 0; repetition < s.how.repetitions && !bench_interrupted(); repetition++) {
         for (size_t turn = 0; turn < results.size(); turn++) /* each repetition begins with another one */
             run_once(t, results[(turn + static_cast<size_t>(repetition)) % results.size()], true);
+        bench_progress_part((repetition + 1.0) / s.how.repetitions, w.name);
+    }
     for (result &r : results) {
         if (!r.way)
             continue;
@@ -185,8 +201,12 @@ bool play(const workload &w, const paper_row &paper, const std::vector<task_way_
         r.bound = r.way->bound_bytes();
         r.way.reset();
     }
+    mark_interrupted(results);
+    bench_progress_hide();
     print(w.name, t, results, paper);
     write(file, s, w.name, t, results, paper);
+    if (!bench_interrupted())
+        bench_progress_step(w.name);
     return std::all_of(results.begin(), results.end(), [](const result &r) { return r.wrong.empty(); });
 }
 
@@ -220,12 +240,14 @@ int main(int argc, char **argv)
     pin_thread(s.how.where(), 0);
     printf("%s\n", machine_line(s.how.gpu).c_str());
     result_file file(s.how.json, "acs-tasks", a.command(), s.how.gpu);
+    bench_interrupts_catch();
+    bench_progress_begin("acs-tasks", static_cast<double>(s.only.empty() ? std::size(table_5) : s.only.size()));
     for (const paper_row &paper : table_5)
         for (const workload &w : workloads())
-            if (w.name == std::string(paper.work) &&
+            if (!bench_interrupted() && w.name == std::string(paper.work) &&
                 (s.only.empty() || std::find(s.only.begin(), s.only.end(), w.name) != s.only.end()))
                 ok = play(w, paper, kinds, s, file) && ok;
     if (!ok)
         fprintf(stderr, "acs-tasks: at least one way was wrong\n");
-    return ok ? 0 : 1;
+    return end_of("acs-tasks", s.how.json, ok);
 }

@@ -123,6 +123,7 @@ void report(const scenario &what, const std::vector<way> &ways, bench::result_fi
     const double online = at == ways.end() ? 0 : bench::median_of(at->us);
     double best = 0;
 
+    bench_progress_hide();
     printf("\n%s\n  %-10s %12s %16s\n", what.name.c_str(), "way", "ms", "online is faster");
     for (const way &w : ways) {
         const double us = bench::median_of(w.us);
@@ -148,17 +149,17 @@ int run_changing(const settings &options, const std::string &command)
     const unsigned inferences = MOST;
     const int reps = options.quick ? 2 : options.repetitions;
     const std::vector<scenario> all = scenarios(options.seed);
-    progress told(static_cast<double>(all.size() * ways_of(st, options.only).size()) * (reps + 1));
+    bench_progress_begin("acs-conco", static_cast<double>(all.size() * ways_of(st, options.only).size()) * (reps + 1));
 
     for (const scenario &what : all) {
         std::vector<way> ways = ways_of(st, options.only);
-        for (int rep = -1; rep < reps && !interrupted(); rep++) /* one is not counted */
+        for (int rep = -1; rep < reps && !bench_interrupted(); rep++) /* one is not counted */
             for (size_t turn = 0; turn < ways.size(); turn++) {
                 way &w = ways[(turn + static_cast<size_t>(rep + 1)) % ways.size()];
                 const double us = st.play_us(*w.by, w.how, what, inferences);
                 if (rep >= 0)
                     w.us.push_back(us);
-                told.step(what.name + ", " + w.name);
+                bench_progress_step((what.name + ", " + w.name).c_str());
             }
         report(what, ways, file);
     }

@@ -198,7 +198,7 @@ int run_check(const settings &options)
         check.operation_in_all_versions("odd sizes", o);
     for (const std::string &name : network_names())
         for (int batch : {1, 512, 1024, 2048}) {
-            if ((name == "dlrm") != (batch > 1) || interrupted())
+            if ((name == "dlrm") != (batch > 1) || bench_interrupted())
                 continue;
             network &n = s.find(name, batch, 1);
             for (unsigned number = 1; number <= n.operators(); number++)

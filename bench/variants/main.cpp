@@ -66,6 +66,8 @@ static bool take(settings &s, bench::arguments &a)
         if (by != "measured" && by != "library")
             a.refuse("takes measured or library");
         s.library_fit = by == "library";
+    } else if (a.is("--go-on")) {
+        a.refuse("name the rows that are left by --only: the summary is of the rows of one run");
     } else {
         return s.take(a);
     }
@@ -113,9 +115,10 @@ int main(int argc, char **argv)
         printf("acs-conco: no GPU answers, and its kernels have no host bodies: nothing to run\n");
         return 77;
     }
-    catch_interrupts();
+    bench_interrupts_catch();
     bench::pin_thread(s.where(), 0);
     printf("%s\n", bench::machine_line(true).c_str());
     const int code = run(what, s, what + " " + a.command());
-    return interrupted() ? 130 : code;
+    const int status = bench::end_of("acs-conco", s.json, true, "the rest of its rows by --only, and another file");
+    return status ? status : code;
 }

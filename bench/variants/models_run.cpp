@@ -162,6 +162,7 @@ void report(size_t number, const row &r, const std::vector<way> &ways, summary &
 {
     std::vector<bench::entry> entries;
 
+    bench_progress_hide();
     printf("\n%zu: %s\n  %-11s %12s %10s %10s %8s %8s   %s\n", number, label(r).c_str(), "way", "requests/s", "median us",
            "p99 us", "over b1", "over b2", "fit/share in percent");
     all.names.resize(ways.size());
@@ -188,7 +189,7 @@ void report(size_t number, const row &r, const std::vector<way> &ways, summary &
     file.row({{"experiment", "models"}, {"index", number}, {"mix", label(r)}, {"in_flight", r.most}}, entries);
 }
 
-void play(session &s, size_t number, const row &r, progress &told, summary &all, bench::result_file &file)
+void play(session &s, size_t number, const row &r, summary &all, bench::result_file &file)
 {
     const bool quick = s.options().quick;
     const int reps = quick ? 1 : s.options().repetitions;
@@ -196,11 +197,11 @@ void play(session &s, size_t number, const row &r, progress &told, summary &all,
 
     run.calibrate();
     std::vector<way> ways = run.ways(std::to_string(number));
-    told.step(label(r) + ": settings found");
+    bench_progress_step((label(r) + ": settings found").c_str());
     for (way &w : ways)
         if (!w.choices.empty())
             (void)run.play(*w.by, w.choices, quick ? TRIED_S : RUN_S); /* warm; online tries versions */
-    for (int rep = 0; rep < reps && !interrupted(); rep++)
+    for (int rep = 0; rep < reps && !bench_interrupted(); rep++)
         for (size_t turn = 0; turn < ways.size(); turn++) {
             way &w = ways[(turn + static_cast<size_t>(rep)) % ways.size()];
             if (w.choices.empty())
@@ -209,7 +210,7 @@ void play(session &s, size_t number, const row &r, progress &told, summary &all,
             w.per_second.push_back(got.per_second);
             w.latency_us.insert(w.latency_us.end(), got.latency_us.begin(), got.latency_us.end());
         }
-    told.step(label(r));
+    bench_progress_step(label(r).c_str());
     report(number, r, ways, all, file);
 }
 
@@ -256,10 +257,10 @@ int run_models(const settings &options, const std::string &command)
     session s(options);
     summary all;
     bench::result_file file(options.json, "acs-conco", command, true);
-    progress told(2.0 * static_cast<double>(chosen.size()));
+    bench_progress_begin("acs-conco", 2.0 * static_cast<double>(chosen.size()));
     for (size_t number : chosen)
-        if (!interrupted())
-            play(s, number, rows[number - 1], told, all, file);
+        if (!bench_interrupted())
+            play(s, number, rows[number - 1], all, file);
     print_summary(all, file);
     return 0;
 }

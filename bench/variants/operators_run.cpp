@@ -162,6 +162,7 @@ void report(const row &r, pair_run &pair, const std::vector<way> &ways, unsigned
 {
     std::vector<bench::entry> entries;
 
+    bench_progress_hide();
     printf("\n%s, %u times each\n  %s; %s\n", label(r).c_str(), times, pair.operation_of(0).name.c_str(),
            pair.operation_of(1).name.c_str());
     printf("  %-11s %12s %9s %9s   %s\n", "way", "JCT us", "reduce 1", "reduce 2", "fit/share in percent");
@@ -185,24 +186,24 @@ void report(const row &r, pair_run &pair, const std::vector<way> &ways, unsigned
              entries);
 }
 
-void play(session &s, const row &r, progress &told, bench::result_file &file)
+void play(session &s, const row &r, bench::result_file &file)
 {
     const unsigned times = s.options().quick ? 100 : 500;
     pair_run pair(s, r);
     std::vector<way> ways = ways_of(s, pair, r, times / 5);
     const int reps = s.options().quick ? 2 : s.options().repetitions;
 
-    told.step(label(r) + ": settings found");
+    bench_progress_step((label(r) + ": settings found").c_str());
     for (way &w : ways)
         if (!w.choices.empty())
             (void)pair.jct(*w.by, w.choices, times); /* warm; online tries versions */
-    for (int rep = 0; rep < reps && !interrupted(); rep++)
+    for (int rep = 0; rep < reps && !bench_interrupted(); rep++)
         for (size_t turn = 0; turn < ways.size(); turn++) {
             way &w = ways[(turn + static_cast<size_t>(rep)) % ways.size()];
             if (!w.choices.empty())
                 w.us.push_back(pair.jct(*w.by, w.choices, times));
         }
-    told.step(label(r));
+    bench_progress_step(label(r).c_str());
     report(r, pair, ways, times, file);
 }
 
@@ -243,10 +244,10 @@ int run_operators(const settings &options, const std::string &command)
     bench::require(!chosen.empty(), "--only: rows are 1 to 11");
     session s(options);
     bench::result_file file(options.json, "acs-conco", command, true);
-    progress told(2.0 * static_cast<double>(chosen.size()));
+    bench_progress_begin("acs-conco", 2.0 * static_cast<double>(chosen.size()));
     for (const row &r : chosen)
-        if (!interrupted())
-            play(s, r, told, file);
+        if (!bench_interrupted())
+            play(s, r, file);
     return 0;
 }
 

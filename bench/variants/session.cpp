@@ -4,7 +4,6 @@
 #include "session.h"
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -14,41 +13,9 @@ namespace variants {
 
 using clock_type = std::chrono::steady_clock;
 
-static volatile sig_atomic_t g_interrupted;
-
 double seconds_since(clock_type::time_point begin)
 {
     return std::chrono::duration<double>(clock_type::now() - begin).count();
-}
-
-void progress::step(const std::string &what)
-{
-    done_ += 1;
-    if (seconds_since(told_) < 2 && done_ < steps_)
-        return;
-    told_ = clock_type::now();
-    const double left = done_ > 0 ? seconds_since(begin_) * std::max(steps_ - done_, 0.0) / done_ : 0;
-    fprintf(stderr, "acs-conco: %3.0f %%, about %.0f s left: %s\n", std::min(100.0, 100 * done_ / steps_), left,
-            what.c_str());
-}
-
-static void interrupt(int)
-{
-    g_interrupted = 1;
-}
-
-void catch_interrupts()
-{
-    struct sigaction a = {};
-    a.sa_handler = interrupt;
-    a.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND); /* the second one ends the program */
-    (void)sigaction(SIGINT, &a, nullptr);
-    (void)sigaction(SIGTERM, &a, nullptr);
-}
-
-bool interrupted()
-{
-    return g_interrupted != 0;
 }
 
 session::session(const settings &s) : settings_(s), memory_(true), tensors_(&memory_, s.seed)
@@ -140,7 +107,7 @@ unsigned session::search(const operation &o, uint32_t percent)
 
 void session::measure(const operation &o)
 {
-    for (uint32_t percent = 10; percent <= 100 && !settings_.library_fit && !interrupted(); percent += 10)
+    for (uint32_t percent = 10; percent <= 100 && !settings_.library_fit && !bench_interrupted(); percent += 10)
         (void)best(o, percent);
 }
 
@@ -205,7 +172,7 @@ double run_mix(void *user, const acs_mix_setting *list)
 
     for (size_t k = 0; k < call.models; k++)
         choices.push_back({false, list[k]});
-    return interrupted() ? 0 : (*call.run)(choices);
+    return bench_interrupted() ? 0 : (*call.run)(choices);
 }
 
 } // namespace
@@ -242,7 +209,7 @@ std::vector<choice> best_shares(size_t models, const mix_function &run, bool qui
         for (uint32_t share = quick ? 20 : 10; share <= 100; share += quick ? 20 : 10) {
             std::vector<choice> tried = best;
             tried[turn % models].setting.share = share;
-            const double got = share == best[turn % models].setting.share || interrupted() ? 0 : run(tried);
+            const double got = share == best[turn % models].setting.share || bench_interrupted() ? 0 : run(tried);
             if (got > most) {
                 most = got;
                 best = tried;

@@ -1,5 +1,5 @@
 /*
- * What the experiments of acs-conco share: options, progress, networks, contexts, and which version is the best one on a
+ * What the experiments of acs-conco share: options, networks, contexts, and which version is the best one on a
  * part of the GPU.
  */
 #ifndef VARIANTS_SESSION_H
@@ -15,6 +15,7 @@
 #include "contest.h"
 #include "issue.h"
 #include "networks.h"
+#include "progress.h"
 #include "report.h"
 
 namespace variants {
@@ -30,22 +31,6 @@ struct settings : bench::measuring {
     std::vector<std::string> ways; /* models: these ways, and fit-10 to fit-90, without searches that they do not need */
     std::string network = "resnet-18", pair;
 };
-
-/** Lines on standard error: what is done, and how long it may take yet. */
-class progress {
-public:
-    explicit progress(double steps) : steps_(steps), begin_(std::chrono::steady_clock::now()), told_(begin_) {}
-    void step(const std::string &what);
-
-private:
-    const double steps_;
-    double done_ = 0;
-    std::chrono::steady_clock::time_point begin_, told_;
-};
-
-/** Ctrl-C and SIGTERM: an experiment ends behind the current run; what was measured is in the file. */
-void catch_interrupts();
-bool interrupted();
 
 double seconds_since(std::chrono::steady_clock::time_point begin);
 

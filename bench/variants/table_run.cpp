@@ -29,6 +29,7 @@ using cells = std::vector<double>[LEVEL_COUNT][LEVEL_COUNT];
 
 void report(const network &n, const cells &us, bench::result_file &file)
 {
+    bench_progress_hide();
     printf("\n%s: ms of an inference; versions for C %% (rows), run on R %% (columns)\n  C\\R  ", n.label().c_str());
     for (uint32_t level : LEVELS)
         printf(" %6u%%", level);
@@ -58,7 +59,7 @@ void tell_shares(acs_context *context)
                    info.places, info.reason);
 }
 
-void play(session &s, const std::string &name, bench::result_file &file, progress &told)
+void play(session &s, const std::string &name, bench::result_file &file)
 {
     network &n = s.find(name, name == "dlrm" ? 2048 : 1, 1);
     const std::unique_ptr<issuer> by = issue_by_acs(s.planned(), 1);
@@ -69,15 +70,15 @@ void play(session &s, const std::string &name, bench::result_file &file, progres
     for (uint32_t fit : LEVELS)
         for (uint32_t share : LEVELS) {
             plans.push_back(s.plan_for(n, {false, {fit, share}}));
-            told.step(name + ": versions");
+            bench_progress_step((name + ": versions").c_str());
         }
-    for (int rep = -2; rep < reps && !interrupted(); rep++) { /* two are not counted */
+    for (int rep = -2; rep < reps && !bench_interrupted(); rep++) { /* two are not counted */
         for (size_t k = 0; k < plans.size(); k++) {
             const double got = latency_us(*by, n.at(0).ops, plans[k]);
             if (rep >= 0)
                 us[k / LEVEL_COUNT][k % LEVEL_COUNT].push_back(got);
         }
-        told.step(name);
+        bench_progress_step(name.c_str());
     }
     report(n, us, file);
 }
@@ -91,12 +92,12 @@ int run_table(const settings &options, const std::string &command)
     session s(options);
     bench::result_file file(options.json, "acs-conco", command, true);
     const int runs_of_one = LEVEL_COUNT * LEVEL_COUNT + 2 + (options.quick ? 3 : 5 * options.repetitions);
-    progress told(static_cast<double>(names.size()) * runs_of_one);
+    bench_progress_begin("acs-conco", static_cast<double>(names.size()) * runs_of_one);
 
     tell_shares(s.planned());
     for (const std::string &name : names)
-        if (!interrupted())
-            play(s, name, file, told);
+        if (!bench_interrupted())
+            play(s, name, file);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "oracle.h"
 #include "acs_context.h"
 #include "plant.h"
+#include "progress.h"
 #include "scanned.h"
 #include "report.h"
 #include "table.h"
@@ -249,6 +250,7 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
     const dag d = find_dag(t);
     const shape expected = w.expected ? w.expected(chosen) : shape{0, 0, 0, 0}, found = shape_of(t, d);
     bool ok = wrong.empty() && as_expected(expected, found);
+    bench_progress_hide();
     printf("%-12s kernels / edges / width / depth %s   %s\n", w.name, text_of(found).c_str(),
            wrong.empty() ? "right" : ("WRONG: " + wrong).c_str());
     if (!as_expected(expected, found))
@@ -263,6 +265,8 @@ bool examine(const workload &w, const settings &s, std::vector<contestant> &runn
         ok = measure_one(w, s, *p, t, d, found, runners, file) && ok;
     if (w.on_device)
         ok = examine_decided(s, *p) && ok;
+    if (!bench_interrupted())
+        bench_progress_step(w.name);
     return ok;
 }
 
@@ -280,15 +284,20 @@ int main(int argc, char **argv)
     look_at(s, a);
     std::vector<contestant> runners = s.who.enter(a);
     result_file file(s.who.json, "acs-workloads", a.command(), s.who.gpu);
+    bench_interrupts_catch();
+    bench_progress_begin("acs-workloads", static_cast<double>(s.only.empty() ? workloads().size() : s.only.size()));
     for (const workload &w : workloads()) {
-        if (!s.only.empty() && std::find(s.only.begin(), s.only.end(), w.name) == s.only.end())
+        if (bench_interrupted() ||
+            (!s.only.empty() && std::find(s.only.begin(), s.only.end(), w.name) == s.only.end()))
             continue;
         if (s.list)
             list(w);
+        else if (file.has({{"work", w.name}}))
+            bench_progress_skip();
         else
             ok = examine(w, s, runners, file) && ok;
     }
     if (!ok)
         fprintf(stderr, "acs-workloads: at least one check failed\n");
-    return ok ? 0 : 1;
+    return end_of("acs-workloads", s.who.json, ok);
 }

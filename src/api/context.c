@@ -11,6 +11,7 @@
 #include "api/stats.h"
 #include "api/threads.h"
 #include "api/wait.h"
+#include "base/nvtx.h"
 #include "base/options.h"
 #include "base/tuning.h"
 
@@ -311,6 +312,7 @@ acs_status acs_open(const acs_options *options, acs_context **out)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_open: context is NULL");
     ACS_TRY(check_copies());
     acs_registry_init();
+    acs_nvtx_open();
     if (options && options->size == 0)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "acs_open: options.size is 0; use acs_options_init");
     ACS_TRY(read_options(options, &effective));
@@ -381,7 +383,7 @@ acs_status acs_close(acs_context *context)
         return ACS_ERR_STATE;
     acs_log_origin(context->number, NULL);
     (void)acs_registry_clear_default(context);
-    (void)acs_context_drain(context);
+    (void)acs_context_drain(context, __func__);
     (void)acs_decisions_look(context);
     acs_status status = acs_failures_first(context, NULL);
     acs_registry_remove(context);
@@ -408,7 +410,7 @@ void acs_compat_drain(void)
     uint32_t count = acs_registry_pin_all(pinned, PINNED_MOST);
     while (count > 0) {
         acs_log_origin(pinned[--count]->number, NULL);
-        (void)acs_context_drain(pinned[count]);
+        (void)acs_context_drain(pinned[count], __func__);
         acs_registry_unpin(pinned[count]);
     }
 }

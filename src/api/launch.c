@@ -11,6 +11,7 @@
 #include "api/threads.h"
 #include "api/wait.h"
 #include "base/tuning.h"
+#include "window/nvtx_op.h"
 
 #include <string.h>
 
@@ -72,16 +73,26 @@ static bool begin_beside(acs_draft *draft, acs_op_kind kind)
     return refuse_begin(draft);
 }
 
+/* Wait in a full FIFO. A profiler sees that; the wait is for the oldest op, as a rule. */
+static void wait_for_room(acs_draft *draft, acs_try_fn try)
+{
+    acs_context *context = draft->context;
+    atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_op_push_full(acs_draft_label(draft), acs_core_settled(&context->core) + 1);
+    acs_context_wait_room(context, try, draft);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
+}
+
 /* The pool has no record: wait for one. False: refused. */
 static bool wait_for_record(acs_draft *draft)
 {
-    acs_context *context = draft->context;
     if (draft->no_wait) {
         ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full");
         return refuse_begin(draft);
     }
-    atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
-    acs_context_wait_room(context, has_record, draft);
+    wait_for_room(draft, has_record);
     if (ACS_LIKELY(draft->record != NULL))
         return true;
     ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);
@@ -154,13 +165,11 @@ static void issue_now(acs_context *context, acs_op op)
 /* The FIFO was full: wait for a place. 0 with an error: the draft was dropped. */
 static acs_op wait_for_place(acs_draft *draft)
 {
-    acs_context *context = draft->context;
     if (draft->no_wait) {
-        ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)context->options.fifo);
+        ACS_FAIL(ACS_ERR_FULL, 0, "the FIFO is full (%lld ops)", (long long)draft->context->options.fifo);
         return acs_draft_drop(draft);
     }
-    atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
-    acs_context_wait_room(context, has_place, draft);
+    wait_for_room(draft, has_place);
     if (ACS_LIKELY(draft->queued != 0))
         return draft->queued;
     ACS_FAIL(ACS_ERR_DEVICE, 0, "%s", g_no_room_any_more);

@@ -10,6 +10,7 @@
 #include "api/threads.h"
 #include "api/wait.h"
 #include "api/watchdog.h"
+#include "base/nvtx.h"
 
 /* ------------------------------------------------------------------------------------------------------------ waits */
 
@@ -33,7 +34,7 @@ acs_status acs_sync(acs_context *context)
         return acs_error_thread()->status;
     if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS))
         ACS_TRY(context->hooks->may_wait(context, __func__));
-    (void)acs_context_drain(context);
+    (void)acs_context_drain(context, __func__);
     end_wait(context, 0);
     (void)too_large(context);
     return acs_failures_first(context, NULL);
@@ -54,7 +55,11 @@ acs_status acs_wait(acs_context *context, acs_op op)
     if (!context)
         return acs_error_thread()->status;
     ACS_TRY(acs_context_check_op(context, op, __func__));
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_push_wait(__func__, op);
     acs_context_wait(context, ACS_WAIT_FOR_OP, op);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
     end_wait(context, op);
     ACS_TRY(too_large(context));
     return acs_failures_of(context, op, NULL);
@@ -99,7 +104,11 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
     acs_op op = acs_draft_queue(&draft);
     if (!op) /* a wait for number 0 would return at once */
         return acs_error_thread()->status;
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_push_wait(__func__, op);
     acs_context_wait(draft.context, ACS_WAIT_FOR_OP, op);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
     status = acs_failures_of(draft.context, op, NULL);
     if (ACS_UNLIKELY(acs_context_modes(draft.context) & ACS_MODE_BLOCKS) && (access & ACS_WRITE))
         draft.context->hooks->came_home(draft.context, ptr, bytes, status);
@@ -142,12 +151,12 @@ acs_status acs_clear(acs_context *context)
         return acs_error_thread()->status;
     if (context->hooks)
         context->hooks->clear(context);
-    const bool again = acs_context_drain(context);
+    const bool again = acs_context_drain(context, __func__);
     (void)too_large(context);
     acs_failures_clear(context);
     acs_core_clear(&context->core);
     if (again) /* copies home failed: they are made again now; the next call reports those that fail again */
-        (void)acs_context_drain(context);
+        (void)acs_context_drain(context, __func__);
     return acs_context_is_lost(context) ? ACS_ERR_DEVICE : ACS_OK;
 }
 

@@ -7,6 +7,7 @@
 
 #include "api/threads.h"
 #include "api/watchdog.h"
+#include "base/nvtx.h"
 #include "base/tuning.h"
 
 /* The state of one wait, on the caller's stack. */
@@ -254,11 +255,16 @@ void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument)
         acs_recorder_waited(context->recorder, ACS_RECORDED_WAIT_ROOM, newest, newest, began);
 }
 
-bool acs_context_drain(acs_context *context)
+bool acs_context_drain(acs_context *context, const char *function)
 {
     const acs_op_hooks *hooks = acs_context_modes(context) ? context->hooks : NULL;
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_push_wait(function, acs_fifo_last(context->core.fifo));
     if (ACS_UNLIKELY(hooks != NULL))
         hooks->before_drain(context);
     acs_context_wait(context, ACS_WAIT_FOR_ALL, acs_fifo_last(context->core.fifo));
-    return ACS_UNLIKELY(hooks != NULL) && hooks->drained(context);
+    const bool again = ACS_UNLIKELY(hooks != NULL) && hooks->drained(context);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
+    return again;
 }

@@ -15,9 +15,10 @@ void acs_context_wait(acs_context *context, acs_wait_condition_type type, acs_op
 /* Wait until `try` succeeds. It returns without that only where nothing can make progress any more. */
 void acs_context_wait_room(acs_context *context, acs_try_fn try, void *argument);
 /*
- * Wait for all ops queued so far, however they end, and for contents of blocks to come home.
+ * Wait for all ops queued so far, however they end, and for contents of blocks to come home. A profiler sees the
+ * wait by the name of `function`, in static storage.
  * @return true if copies of the runtime's own failed: their bytes are still where they were.
  */
-bool acs_context_drain(acs_context *context);
+bool acs_context_drain(acs_context *context, const char *function);
 
 #endif

@@ -22,6 +22,7 @@
 
 #include "scheduler/backend.h"
 #include "base/lock.h"
+#include "base/nvtx.h"
 #include "pool/memory.h"
 #include "bundles/costs.h"
 #include "window/replay.h"
@@ -108,7 +109,6 @@ struct acs_cuda {
     uint64_t *not_run;    /* counter of captured decisions, as they say */
     struct acs_cuda_resident *resident;   /* NULL: no resident executors */
     _Atomic(bool) has_executors; /* whether the program has given one; set once, before bodies are published */
-    void *ranges;  /* domain of NVTX; NULL: no tool takes ranges */
     bool profiled; /* whether a profiler is attached */
 
     acs_lock lock; /* rank BACKEND; guards the fields below, and insertion into `kernels` */
@@ -203,32 +203,12 @@ void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
 /* The id and the name of the GPU. */
 void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
 
-/* profiler.c */
+/* profiler.c; the ranges only while acs_nvtx_taken, around the launch of the graph, on one thread */
 /* Look for a profiler. */
 void acs_cuda_profiler_init(acs_cuda *self);
-void acs_cuda_range_push(const acs_cuda *self, const acs_batch *batch, acs_issue_method method);
-void acs_cuda_range_push_replay(const acs_cuda *self, const acs_replay *replay);
-void acs_cuda_range_pop(const acs_cuda *self);
-
-/* Around the launch of a bundle, on one thread: a range with the bundle's contents, if a tool takes ranges. */
-static inline void acs_cuda_range_begin(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)
-{
-    if (ACS_UNLIKELY(self->ranges))
-        acs_cuda_range_push(self, batch, method);
-}
-
-/* The same around the launch of a replay's graph. */
-static inline void acs_cuda_range_begin_replay(const acs_cuda *self, const acs_replay *replay)
-{
-    if (ACS_UNLIKELY(self->ranges))
-        acs_cuda_range_push_replay(self, replay);
-}
-
-static inline void acs_cuda_range_end(const acs_cuda *self)
-{
-    if (ACS_UNLIKELY(self->ranges))
-        acs_cuda_range_pop(self);
-}
+/* Begin a range with the contents of a bundle, or of a replay. */
+void acs_cuda_range_push(const acs_batch *batch, acs_issue_method method);
+void acs_cuda_range_push_replay(const acs_item *item);
 
 /* submit.c */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch);

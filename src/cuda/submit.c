@@ -6,6 +6,7 @@
 #include "cuda/bundle.h"
 #include "cuda/kernel.h"
 #include "cuda/share.h"
+#include "window/nvtx_op.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -328,8 +329,14 @@ static void item_lost(acs_item *item, int fault)
 /* Issue an op and record its own mark, also if the op failed, since waits for the mark must not hang. */
 static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item)
 {
-    if (!acs_cuda_fault(self))
-        item->status = acs_item_may_follow(batch, item) ? issue_op(self, batch, item) : ACS_ERR_SKIPPED;
+    if (!acs_cuda_fault(self) && !acs_item_may_follow(batch, item)) {
+        item->status = ACS_ERR_SKIPPED;
+    } else if (!acs_cuda_fault(self)) {
+        const bool shown = ACS_UNLIKELY(acs_nvtx_taken) && acs_nvtx_op_push(item->op, item->slot);
+        item->status = issue_op(self, batch, item);
+        if (ACS_UNLIKELY(shown))
+            acs_nvtx_pop();
+    }
     if (item->mark_after)
         record_mark(self, &item->after);
     /* If the fault came before the op or while its mark was recorded, nothing is known of the op. */

@@ -14,6 +14,7 @@
 #include "base/inside.h"
 #include "base/thread.h"
 #include "base/tuning.h"
+#include "window/nvtx_op.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -107,16 +108,19 @@ static bool search_locked(host_backend *h)
     return h->run_first != HOST_NONE;
 }
 
-/* Run an op, and note how long it takes if somebody wants to know. */
-static void run_one(const host_backend *h, acs_record *op, acs_host_scratch *scratch)
+/* Run an op, and note how long it takes if somebody wants to know. A profiler sees the run as a range. */
+static void run_one(const host_backend *h, acs_record *op, uint32_t slot, acs_host_scratch *scratch)
 {
     const bool timed = op->kind == ACS_KIND_KERNEL && op->flags & ACS_RECORD_TIMED;
     const uint64_t begin = ACS_UNLIKELY(timed) ? acs_clock_ns() : 0;
+    const bool shown = ACS_UNLIKELY(acs_nvtx_taken) && acs_nvtx_op_push(op, (int)slot);
     if (ACS_UNLIKELY(h->base.records_times))
         op->began = acs_clock_ticks();
     acs_host_run(op, scratch);
     if (ACS_UNLIKELY(h->base.records_times))
         op->ended = acs_clock_ticks();
+    if (ACS_UNLIKELY(shown))
+        acs_nvtx_pop();
     if (ACS_UNLIKELY(timed))
         op->u.launch.timer = acs_clock_ns() - begin;
 }
@@ -128,12 +132,12 @@ static uint64_t host_elapsed(acs_backend *backend, acs_record *op)
 }
 
 /* Run an op, and measure one in TUNE_HOST_TIMED_TURNS. *took_ns: UINT64_MAX if it was not measured. */
-static void run_op(const host_backend *h, host_runner *runner, acs_record *op, uint64_t *took_ns)
+static void run_op(const host_backend *h, host_runner *runner, acs_record *op, uint32_t slot, uint64_t *took_ns)
 {
     bool timed = runner->ops++ % TUNE_HOST_TIMED_TURNS == 0;
     uint64_t begin = timed ? acs_clock_ns() : 0;
 
-    run_one(h, op, &runner->scratch);
+    run_one(h, op, slot, &runner->scratch);
     *took_ns = timed ? acs_clock_ns() - begin : UINT64_MAX;
 }
 
@@ -195,7 +199,7 @@ static void *executor(void *arg)
             if (progress)
                 notify(h);
             if (op)
-                run_op(h, runner, op, &took_ns);
+                run_op(h, runner, op, slot, &took_ns);
             acs_lock_acquire(&h->lock);
             runner->busy = false;
             if (op) {
@@ -437,7 +441,7 @@ static bool drain_locked(host_backend *h)
     while ((op = claim_locked(h, &slot)) != NULL) {
         h->runners[0].busy = true;
         acs_lock_release(&h->lock);
-        run_one(h, op, &h->runners[0].scratch);
+        run_one(h, op, slot, &h->runners[0].scratch);
         acs_lock_acquire(&h->lock);
         h->runners[0].busy = false;
         done_locked(h, slot);

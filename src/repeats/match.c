@@ -10,6 +10,7 @@
 
 #include "api/threads.h"
 #include "api/wait.h"
+#include "window/nvtx_op.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -208,13 +209,24 @@ static void wake(acs_context *context, acs_op op)
         acs_context_queued(context, op, true);
 }
 
+static acs_label label_of(const entering *e)
+{
+    if (e->record)
+        return acs_record_label(e->record);
+    return (acs_label){e->params->site, e->params->kernel->name};
+}
+
 /* Enter, and wait for room unless the call must not. @return the op's number; 0: it goes the usual way. */
 static acs_op enter_or_wait(acs_context *context, entering *e, bool no_wait)
 {
     if (ACS_UNLIKELY(!try_enter(context, e)) && !no_wait) {
         wake(context, e->sealed);
         atomic_fetch_add_explicit(&context->caller_waits, 1, memory_order_relaxed); /* a counter */
+        if (ACS_UNLIKELY(acs_nvtx_taken))
+            acs_nvtx_op_push_full(label_of(e), acs_core_settled(&context->core) + 1);
         acs_context_wait_room(context, try_enter, e);
+        if (ACS_UNLIKELY(acs_nvtx_taken))
+            acs_nvtx_pop();
     }
     wake(context, e->sealed);
     return e->op;

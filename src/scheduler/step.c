@@ -5,6 +5,7 @@
 #include "scheduler/core_internal.h"
 
 #include "base/tuning.h"
+#include "window/nvtx_op.h"
 
 #include <string.h>
 
@@ -388,7 +389,10 @@ void acs_core_perform(acs_core *core, acs_action *action)
 {
     action->poll_status = ACS_OK;
     if (action->type == ACS_ACTION_HOST) {
+        const bool shown = ACS_UNLIKELY(acs_nvtx_taken) && acs_nvtx_op_push(action->host_op, -1);
         perform_host(core, action);
+        if (ACS_UNLIKELY(shown))
+            acs_nvtx_pop();
         return;
     }
     if (action->batch.items_used)

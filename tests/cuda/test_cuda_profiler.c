@@ -35,7 +35,41 @@ static int teardown(void **state)
 {
     (void)state;
     bundle_close(&g_world);
-    return g_seen && g_seen->pushed != g_seen->popped;
+    return g_seen && (g_seen->pushed != g_seen->popped || g_seen->wrong);
+}
+
+/* Ranges of this category so far. */
+static int ranges(acs_nvtx_kind kind)
+{
+    return g_seen ? g_seen->of_category[kind] : 0;
+}
+
+/* The range that was pushed last. */
+static const nvtx_tool_range *last_range(void)
+{
+    return &g_seen->range[(g_seen->pushed - 1) % NVTX_TOOL_KEPT];
+}
+
+static const nvtx_tool_field *field(const nvtx_tool_range *range, const char *name)
+{
+    for (int i = 0; i < range->fields; i++)
+        if (strcmp(range->field[i].name, name) == 0)
+            return &range->field[i];
+    fail_msg("the payload of '%s' has no '%s'", range->text, name);
+    return NULL;
+}
+
+/* The payload of the bundle or replay that was pushed last. */
+static void assert_bundle(const char *method, int ops)
+{
+    const nvtx_tool_range *range = last_range();
+    if (!range->extended) /* NVTX's headers are old */
+        return;
+    assert_string_equal(field(range, "method")->text, method);
+    assert_int_equal(field(range, "ops")->number, ops);
+    (void)field(range, "first op");
+    (void)field(range, "slot");
+    (void)field(range, "device");
 }
 
 static void add_op(uint32_t i, const char *name)
@@ -61,14 +95,20 @@ static acs_issue_method issue(acs_issue_method by)
 /* As often as it takes until bundles go by it. */
 static void name_by(acs_issue_method by, const char *message)
 {
-    int pushed = g_seen ? g_seen->pushed : 0, went = 0;
+    int pushed = ranges(ACS_NVTX_BUNDLE), went = 0;
     for (int round = 0; round < ROUNDS && went < 3; round++)
         went += issue(by) == by;
     assert_int_equal(went, 3);
     if (!g_seen)
         return;
-    assert_int_equal(g_seen->pushed - pushed, 3); /* none for a bundle that was handed back */
+    assert_int_equal(ranges(ACS_NVTX_BUNDLE) - pushed, 3); /* none for a bundle that was handed back */
     assert_string_equal(g_seen->last, message);
+    assert_true(last_range()->registered > 0);
+    assert_bundle(by == ACS_METHOD_REPLAY ? "replay" : "layers", MOTORS + JOINTS);
+    const int registered = last_range()->registered, strings = g_seen->strings;
+    assert_int_equal(issue(by), by);
+    assert_int_equal(last_range()->registered, registered);
+    assert_int_equal(g_seen->strings, strings);
 }
 
 static void ranges_name_the_kernels_with_every_method(void **state)
@@ -78,13 +118,18 @@ static void ranges_name_the_kernels_with_every_method(void **state)
     name_by(ACS_METHOD_LAYERS, "layers: 41 ops: joint x21, motor x20");
 }
 
-static void launches_need_no_range(void **state)
+static void each_launch_has_a_range(void **state)
 {
     (void)state;
-    int pushed = g_seen ? g_seen->pushed : 0;
+    const int bundles = ranges(ACS_NVTX_BUNDLE), kernels = ranges(ACS_NVTX_KERNEL);
     for (int round = 0; round < 3; round++)
         assert_int_equal(issue(ACS_METHOD_LAUNCH), ACS_METHOD_LAUNCH);
-    assert_int_equal(g_seen ? g_seen->pushed : 0, pushed);
+    assert_int_equal(ranges(ACS_NVTX_BUNDLE), bundles);
+    if (!g_seen)
+        return;
+    assert_int_equal(ranges(ACS_NVTX_KERNEL) - kernels, 3 * (MOTORS + JOINTS));
+    assert_int_equal(strncmp(last_range()->text, "joint (bundle.c:", 16), 0);
+    assert_true(last_range()->registered > 0);
 }
 
 /* What fits is whole, and how many more there are is told. */
@@ -182,10 +227,12 @@ static void ranges_name_what_the_gpu_launches(void **state)
     }
 }
 
-/* Kernels that recur are named, too, by the thread that launches their graph. */
-static void ranges_name_the_kernels_of_replays(void **state)
+/*
+ * Launch kernels that recur; the first five passes end with a wait. `failing`: a function of the driver that always
+ * fails, or NULL.
+ */
+static void launch_passes(int passes, const char *failing, int64_t fifo)
 {
-    (void)state;
     static const acs_site site = {"motor", __FILE__, __LINE__};
     const twin_kernel_spec spec = {.name = "motor"};
     static char memory[8];
@@ -198,18 +245,53 @@ static void ranges_name_the_kernels_of_replays(void **state)
     options.backend = ACS_BACKEND_CUDA;
     options.workers = 0; /* no thread builds graphs but this one */
     options.repeats = ACS_REPEATS_AUTO;
+    options.fifo = fifo;
+    if (failing)
+        twin_fail(failing, CUDA_ERROR_OUT_OF_MEMORY, 0, UINT64_MAX);
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     const acs_kernel kernel = {"motor", (const void *)twin_kernel(&spec), NULL, ACS_KERNEL_HANDLE, 0};
     const acs_launch_params launch = {.size = sizeof launch, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1},
                                       .uses = {uses, 1, NULL, NULL, 0}, .site = &site};
-    for (int pass = 0; pass < 5; pass++) {
+    for (int pass = 0; pass < passes; pass++) {
         for (int i = 0; i < MOTORS; i++)
             assert_true(acs_launch(context, &launch) > 0);
-        assert_int_equal(acs_sync(context), ACS_OK);
+        if (pass < 5)
+            assert_int_equal(acs_sync(context), ACS_OK);
     }
     assert_int_equal(acs_close(context), ACS_OK);
-    if (g_seen)
-        assert_string_equal(g_seen->last, "replay: 20 ops: motor x20");
+    assert_int_equal(g_seen ? g_seen->pushed - g_seen->popped + g_seen->wrong : 0, 0);
+}
+
+/* Kernels that recur are named, too, by the thread that launches their graph. */
+static void ranges_name_the_kernels_of_replays(void **state)
+{
+    (void)state;
+    launch_passes(5, NULL, 1024);
+    if (!g_seen)
+        return;
+    assert_string_equal(g_seen->last, "replay: 20 ops: motor x20");
+    assert_true(ranges(ACS_NVTX_REPLAY) > 0);
+}
+
+static void kernels_of_a_replay_without_graph_have_ranges(void **state)
+{
+    const int kernels = ranges(ACS_NVTX_KERNEL), replays = ranges(ACS_NVTX_REPLAY);
+    (void)state;
+    launch_passes(5, "cuGraphInstantiateWithFlags", 1024);
+    assert_int_equal(ranges(ACS_NVTX_KERNEL) - kernels, g_seen ? 5 * MOTORS : 0);
+    assert_int_equal(ranges(ACS_NVTX_REPLAY), replays);
+}
+
+/* A full FIFO holds up kernels of replays, and others. */
+static void waits_for_room_name_the_op(void **state)
+{
+    const int before = g_seen ? g_seen->pushed : 0;
+    int waits = 0;
+    (void)state;
+    launch_passes(100, NULL, 2);
+    for (int i = before; g_seen && i < g_seen->pushed; i++)
+        waits += strncmp(g_seen->range[i % NVTX_TOOL_KEPT].text, "full FIFO: motor (test_cuda_profiler.c:", 39) == 0;
+    assert_true(!g_seen || waits > 0);
 }
 
 static void one_domain_serves_all_contexts(void **state)
@@ -218,7 +300,7 @@ static void one_domain_serves_all_contexts(void **state)
     bundle_close(&g_world);
     assert_true(bundle_open(&g_world));
     if (!g_seen) {
-        assert_null(((const acs_cuda *)g_world.backend)->ranges);
+        assert_false(acs_nvtx_taken);
         return;
     }
     assert_int_equal(g_seen->attached, 1);
@@ -245,12 +327,14 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         PROFILER_TEST(ranges_name_the_kernels_with_every_method),
-        PROFILER_TEST(launches_need_no_range),
+        PROFILER_TEST(each_launch_has_a_range),
         PROFILER_TEST(many_long_names_are_cut),
         PROFILER_TEST(auto_leaves_the_gpu_out_where_a_profiler_is_attached),
         PROFILER_TEST(one_domain_serves_all_contexts),
         cmocka_unit_test(ranges_name_what_the_gpu_launches),
         cmocka_unit_test(ranges_name_the_kernels_of_replays),
+        cmocka_unit_test(kernels_of_a_replay_without_graph_have_ranges),
+        cmocka_unit_test(waits_for_room_name_the_op),
     };
     (void)unsetenv("CUDA_INJECTION64_PATH");
     (void)unsetenv("NVTX_INJECTION64_PATH");

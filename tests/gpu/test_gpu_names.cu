@@ -94,8 +94,9 @@ static bool profiler_start()
 /* ------------------------------------------------------------------------------------------------------ ranges */
 
 /* Kernels that the ranges of one issue method named; any thread. */
-static std::atomic<const char *> g_method;
+static std::atomic<const char *> g_method{""};
 static std::atomic<int> g_ranges, g_named_alpha, g_named_beta;
+static std::atomic<int> g_single; /* ranges of single launches, each named as its kernel */
 
 static int count_of(const char *message, const char *kernel)
 {
@@ -107,6 +108,8 @@ static int count_of(const char *message, const char *kernel)
 static void note_range(const char *message)
 {
     const size_t length = strlen(g_method);
+    g_single += strncmp(message, "seen_alpha (test_gpu_names.cu:", 30) == 0;
+    g_single += strncmp(message, "seen_beta (test_gpu_names.cu:", 29) == 0;
     if (strncmp(message, g_method, length) != 0 || message[length] != ':')
         return;
     g_ranges++;
@@ -180,7 +183,7 @@ enum { ALL = STEPS * CELLS }; /* of each kernel */
 static acs_statistics look_at(int issue, const char *name, int repeats = ACS_REPEATS_NAMED)
 {
     g_alpha = g_beta = 0;
-    g_ranges = g_named_alpha = g_named_beta = 0;
+    g_ranges = g_named_alpha = g_named_beta = g_single = 0;
     g_method = name;
     const acs_statistics stats = run_by(issue, repeats);
     CHECK(g_profiler.flush(1) == CUPTI_SUCCESS);
@@ -190,12 +193,13 @@ static acs_statistics look_at(int issue, const char *name, int repeats = ACS_REP
     return stats;
 }
 
-/* Whatever went by the issue method is named by its ranges; launches need none. */
+/* Whatever went by the issue method is named by its ranges; each launch has its own. */
 static void names_are_in_ranges(int issue, const acs_statistics &stats)
 {
     const uint64_t wanted = TAKES_RANGES && issue != ACS_ISSUE_LAUNCH ? stats.issued_by[issue] : 0;
     CHECK_EQ(g_named_alpha + g_named_beta, wanted);
     CHECK((g_ranges > 0) == (wanted > 0));
+    CHECK_EQ(g_single, TAKES_RANGES ? stats.issued_by[ACS_ISSUE_LAUNCH] : 0);
 }
 
 static void kernels_are_seen_by_their_names_with_every_method_of_the_host()
@@ -215,7 +219,7 @@ static void kernels_are_seen_by_their_names_with_every_method_of_the_host()
     }
 }
 
-/* Replays of passes, too. Until their graphs are there kernels are launched one by one, and need no ranges. */
+/* Replays of passes, too. Until their graphs are there kernels are launched one by one. */
 static void kernels_of_passes_are_seen_by_their_names()
 {
     const acs_statistics stats = look_at(ACS_ISSUE_REPLAY, "passes", ACS_REPEATS_AUTO);

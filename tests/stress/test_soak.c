@@ -5,6 +5,7 @@
  *
  * One source for C (host backend) and for nvcc (any backend; exit 77 where no GPU answers). Needs no test library.
  */
+#include "progress.h"
 #include "sanitizers.h"
 
 #include <acs.h>
@@ -306,24 +307,44 @@ static int prepare(soak *s)
 }
 
 /* Queue all ops in tenths, each waited for. */
-static int run(soak *s, uint64_t ops, uint64_t seed)
+/* Queue the ops from *done on, up to `end`; an interruption ends it before. False: one was refused. */
+static bool queue_ops(soak *s, uint64_t *done, uint64_t end, uint64_t *seed)
+{
+    const uint64_t first = *done;
+    for (; *done < end; (*done)++) {
+        const bool looks = *done % 1024 == 0;
+        if (looks && bench_interrupted())
+            break;
+        if (looks)
+            bench_progress_part((double)(*done - first) / (double)(end - first), "ops of a tenth");
+        op o = next_op(seed);
+        if (!queue_op(s, &o))
+            return false;
+    }
+    return true;
+}
+
+/* @param done  set to the number of ops that were queued: less than `ops` after an interruption */
+static int run(soak *s, uint64_t ops, uint64_t seed, uint64_t *done)
 {
     double us_per_op[10];
     long kib[10];
-    for (uint64_t tenth = 0, i = 0; tenth < 10; tenth++) {
-        uint64_t first = i, end = ops * (tenth + 1) / 10;
+    *done = 0;
+    for (uint64_t tenth = 0; tenth < 10; tenth++) {
+        uint64_t first = *done;
         double start = now_us();
-        for (; i < end; i++) {
-            op o = next_op(&seed);
-            if (!queue_op(s, &o))
-                return fail("an op was refused");
-        }
+        if (!queue_ops(s, done, ops * (tenth + 1) / 10, &seed))
+            return fail("an op was refused");
         if (acs_sync(s->context) != ACS_OK)
             return fail("acs_sync");
-        us_per_op[tenth] = (now_us() - start) / (double)(i > first ? i - first : 1);
+        us_per_op[tenth] = (now_us() - start) / (double)(*done > first ? *done - first : 1);
         kib[tenth] = resident_kib();
-        printf("%12llu ops  %8.3f us/op  %9ld KiB resident\n", (unsigned long long)i, us_per_op[tenth], kib[tenth]);
+        bench_progress_hide();
+        if (bench_interrupted())
+            return 0; /* what is done is compared */
+        printf("%12llu ops  %8.3f us/op  %9ld KiB resident\n", (unsigned long long)*done, us_per_op[tenth], kib[tenth]);
         fflush(stdout);
+        bench_progress_step("tenths");
     }
     double flat = us_per_op[9] / us_per_op[0];
     long growth = kib[9] - kib[4];
@@ -370,11 +391,15 @@ int main(int argc, char **argv)
         return SKIPPED;
     }
 #endif
-    int failed = prepare(&s) || run(&s, ops, seed) || check(&s, ops, seed);
+    uint64_t done = 0;
+    bench_interrupts_catch();
+    bench_progress_begin("test_soak", 10);
+    int failed = prepare(&s) || run(&s, ops, seed, &done) || check(&s, done, seed);
     for (uint32_t i = 0; !failed && i < BUFFERS; i++)
         failed = !acs_free(s.context, s.memory[i]);
     if (acs_close(s.context) != ACS_OK)
         failed = fail("acs_close");
-    printf("%s\n", failed ? "FAILED" : "passed");
-    return failed ? 1 : 0;
+    const bool whole = done == ops;
+    printf("%s%s\n", failed ? "FAILED" : "passed", whole ? "" : ", but it was interrupted: go on with another seed");
+    return failed ? 1 : whole ? 0 : BENCH_INTERRUPTED;
 }

@@ -10,6 +10,8 @@
 
 #include "arguments.h"
 #include "programs.h"
+#include "progress.h"
+#include "report.h"
 #include "studies.h"
 #include "table.h"
 
@@ -330,6 +332,11 @@ bool play(const settings &s, const acs_sim_gpu &gpu, const program &p, const pro
 bool play_all(const settings &s, bench::result_file &file)
 {
     bool right = true;
+    size_t programs = 0;
+    for (const std::string &name : s.programs)
+        programs += find_program(name)->pattern ? s.patterns.size() : 1;
+    bench_interrupts_catch();
+    bench_progress_begin("acs-sim", static_cast<double>(programs * s.kernel_us.size() * s.gpus.size()));
     for (const std::string &name : s.programs)
         for (const std::string &pattern : find_program(name)->pattern ? s.patterns : std::vector<std::string>{""})
             for (double us : s.kernel_us) {
@@ -337,8 +344,12 @@ bool play_all(const settings &s, bench::result_file &file)
                 q.shape.name = pattern;
                 q.kernel_us = us;
                 const program p = make_program(name, q);
-                for (const acs_sim_gpu *gpu : s.gpus)
+                for (const acs_sim_gpu *gpu : s.gpus) {
+                    if (bench_interrupted())
+                        return right;
                     right = play(s, *gpu, p, q, file) && right;
+                    bench_progress_step((p.name + " on " + gpu->name).c_str());
+                }
             }
     return right;
 }
@@ -382,5 +393,5 @@ int main(int argc, char **argv)
     }
     if (!right)
         fprintf(stderr, "acs-sim: at least one order was broken\n");
-    return right ? 0 : 1;
+    return bench::end_of("acs-sim", s.json, right, "the rest of its --program, --pattern, --kernel-us or --gpu");
 }

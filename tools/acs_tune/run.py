@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+import acs_progress
+
 from . import profile as profiles
 from . import tables
 
@@ -22,31 +24,6 @@ class Failed(Exception):
 def say(text):
     """A line about the run itself."""
     print("acs-tune: " + text, file=sys.stderr, flush=True)
-
-
-class _Screen:
-    """Standard error of the program: progress becomes one line of a terminal, other lines pass."""
-
-    def __init__(self):
-        self.terminal = sys.stderr.isatty()
-        self.shown = False
-
-    def line(self, raw):
-        out = sys.stderr.buffer
-        if self.terminal and _PROGRESS.match(raw):
-            out.write(b"\r\033[K" + raw.rstrip(b"\n"))
-            self.shown = True
-        else:
-            self.end()
-            out.write(raw)
-        out.flush()
-
-    def end(self):
-        """Leave the line of the progress."""
-        if self.shown:
-            sys.stderr.buffer.write(b"\n")
-            sys.stderr.buffer.flush()
-            self.shown = False
 
 
 def _stop(program):
@@ -69,7 +46,7 @@ def run(words, settings):
         program = subprocess.Popen(words, env={**os.environ, **settings}, stderr=subprocess.PIPE, bufsize=0)
     except OSError as error:
         raise Failed("%s cannot be run: %s" % (words[0], error.strerror), 64) from None
-    screen = _Screen()
+    screen = acs_progress.Screen(is_progress=_PROGRESS.match)
     try:
         for raw in iter(program.stderr.readline, b""):
             screen.line(raw)

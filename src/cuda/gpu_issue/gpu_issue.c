@@ -311,9 +311,11 @@ static bool try_start_gpu_issue(acs_cuda *self)
 
 static CUresult lane_launch(acs_cuda *self, const acs_gpu_issue_lane *lane, const acs_batch *batch, int slot)
 {
-    acs_cuda_range_begin(self, batch, ACS_METHOD_GPU);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_cuda_range_push(batch, ACS_METHOD_GPU);
     CUresult result = self->cu.cuGraphLaunch(lane->head, self->streams[slot]);
-    acs_cuda_range_end(self);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
     return result;
 }
 

@@ -250,14 +250,16 @@ static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
     placed to = {.exec = exec};
     for (uint32_t i = 0; i < dag->nodes; i++)
         to.at[i] = (uint16_t)(layers->level[i] * cells + layers->cell[i]);
-    acs_cuda_range_begin(self, b->batch, ACS_METHOD_LAYERS);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_cuda_range_push(b->batch, ACS_METHOD_LAYERS);
     acs_cuda_exec_begin(exec);
     const CUresult result = fill_bundle(self, b, exec, &to);
     for (uint32_t level = step - 1; level < layers->levels && level + 1 < b->shape.levels; level += step)
         if (layers->prefix[level])
             exec->publish[level / step] = b->value - b->ops + layers->prefix[level];
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
-    acs_cuda_range_end(self);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
     return status;
 }
 
@@ -336,13 +338,15 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     for (uint32_t i = 0; i < b->batch->items_used; i++)
         if (b->batch->items[i].op)
             to.at[i] = op++;
-    acs_cuda_range_begin(self, b->batch, ACS_METHOD_REPLAY);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_cuda_range_push(b->batch, ACS_METHOD_REPLAY);
     acs_cuda_exec_begin(exec);
     const CUresult result = fill_bundle(self, b, exec, &to);
     for (uint32_t ops = TUNE_GRAPH_PUBLISH_OPS, p = 0; ops < b->ops; ops += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = b->value - b->ops + ops;
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
-    acs_cuda_range_end(self);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
     return status;
 }
 

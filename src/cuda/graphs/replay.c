@@ -5,6 +5,7 @@
  */
 #include "cuda/graphs/graphs.h"
 
+#include "window/nvtx_op.h"
 #include "window/replay.h"
 
 /* Number of ops that are on, among the first `places`. */
@@ -76,7 +77,8 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
     CUresult result = CUDA_SUCCESS;
     acs_cuda_links links;
     link_decisions(r, &links);
-    acs_cuda_range_begin_replay(self, r);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_cuda_range_push_replay(item);
     acs_cuda_exec_begin(exec);
     for (uint32_t word = 0; word * 64 < places && result == CUDA_SUCCESS; word++)
         result = fill(self, exec, r, &links, word);
@@ -84,7 +86,8 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
     for (uint32_t at = TUNE_GRAPH_PUBLISH_OPS, p = 0; at < places; at += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = before + ops_before(r, at);
     const acs_status status = acs_cuda_exec_issue(self, exec, item->slot, item->value, result);
-    acs_cuda_range_end(self);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
     return status;
 }
 
@@ -96,9 +99,12 @@ typedef struct launching {
 static acs_status launch_one(void *user, acs_record *op, int *native, const char **text)
 {
     const launching *to = user;
+    const bool shown = ACS_UNLIKELY(acs_nvtx_taken) && acs_nvtx_op_push(op, to->item->slot);
     const CUresult result = op->flags & ACS_RECORD_DECISION
                                 ? acs_cuda_launch_decided(to->self, op, to->item->slot, to->item->value)
                                 : acs_cuda_launch(to->self, op, to->self->streams[to->item->slot]);
+    if (ACS_UNLIKELY(shown))
+        acs_nvtx_pop();
     if (ACS_LIKELY(result == CUDA_SUCCESS))
         return ACS_OK;
     *native = (int)result;

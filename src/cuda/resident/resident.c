@@ -109,9 +109,11 @@ static CUresult launch(acs_cuda *self, const acs_cuda_executor *executor, acs_re
         .sharedMemBytes = bundle->shared_bytes,
         .hStream = self->streams[slot],
     };
-    acs_cuda_range_begin(self, bundle->batch, ACS_METHOD_RESIDENT);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_cuda_range_push(bundle->batch, ACS_METHOD_RESIDENT);
     CUresult result = self->cu.cuLaunchKernelEx(&config, executor->kernel->launch, args, NULL);
-    acs_cuda_range_end(self);
+    if (ACS_UNLIKELY(acs_nvtx_taken))
+        acs_nvtx_pop();
     return result;
 }
 
