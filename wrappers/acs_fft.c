@@ -7,6 +7,8 @@
 
 #include <stdlib.h>
 
+ACS_WRAP_ROOM(acs_fft_args);
+
 static const char *const g_own_codes[] = {
     "the plan has no room for another device",
     "the plan was made for the host backends",

@@ -82,6 +82,10 @@ typedef struct acs_wrap_kind {
     void (*place_destroy)(void *);
 } acs_wrap_kind;
 
+/* A prepared call has room for this closure. */
+#define ACS_WRAP_ROOM(type)                                                                                            \
+    _Static_assert(sizeof(type) <= ACS_WRAP_CLOSURE_WORDS * sizeof(uint64_t), "room for " #type)
+
 /* Fill a call's parameters. Segments are already in `call`, `count` of them. The closure is copied. */
 void acs_wrap_fill(acs_wrap_call *call, const acs_wrap_kind *kind, const acs_site *site, const void *closure,
                    size_t closure_bytes, size_t count, size_t scratch_bytes);
