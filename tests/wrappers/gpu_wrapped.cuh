@@ -81,8 +81,8 @@ static std::vector<char> wrapped_input(const wrapped &w)
         const double value = static_cast<double>(random >> 40) / (1 << 24) - 0.5;
         const float single = static_cast<float>(value);
         const uint16_t half = static_cast<uint16_t>(0x2c00 | (random >> 50 & 0x8fff)); /* 1/16 to 1, both signs */
-        memcpy(&input[i], size == 8 ? static_cast<const void *>(&value) : size == 4 ? static_cast<const void *>(&single) : &half,
-               size);
+        const void *const from[] = {&half, &single, &value};
+        memcpy(&input[i], from[size / 4], size);
     }
     return input;
 }

@@ -46,9 +46,10 @@ static void blas_products()
                    [=](int, const void *in, void *out, cudaStream_t stream) {
                        const float one = 1, zero = 0, *const x = static_cast<const float *>(in);
                        CHECK_ZERO_STATUS(PLAIN(blas, cublasSetStream_v2)(handle, stream));
-                       CHECK_ZERO_STATUS(PLAIN(blas, cublasSetWorkspace_v2)(handle, workspace, ACS_BLAS_WORKSPACE_BYTES));
-                       CHECK_ZERO_STATUS(PLAIN(blas, cublasSgemm_v2)(handle, CUBLAS_OP_N, CUBLAS_OP_T, N, N, N, &one, x, N, x,
-                                                                     N, &zero, static_cast<float *>(out), N));
+                       CHECK_ZERO_STATUS(PLAIN(blas, cublasSetWorkspace_v2)(handle, workspace,
+                                                                            ACS_BLAS_WORKSPACE_BYTES));
+                       CHECK_ZERO_STATUS(PLAIN(blas, cublasSgemm_v2)(handle, CUBLAS_OP_N, CUBLAS_OP_T, N, N, N, &one, x,
+                                                                     N, x, N, &zero, static_cast<float *>(out), N));
                    },
                    [](acs_context *context, int, const void *in, void *out) {
                        const float *const x = static_cast<const float *>(in);
@@ -97,15 +98,16 @@ struct plain_lt {
     }
 
     /* D = epilogue(Aᵀ A), all n x n. */
-    void run(cudaDataType type, int n, uint32_t epilogue, const void *bias, const void *a, void *d, cudaStream_t stream) const
+    void run(cudaDataType type, int n, uint32_t epilogue, const void *bias, const void *a, void *d,
+             cudaStream_t stream) const
     {
         const float one = 1, zero = 0;
         cublasLtMatrixLayout_t layout = nullptr;
         const cublasLtMatmulDesc_t product = description(epilogue, bias);
         CHECK_ZERO_STATUS(PLAIN(lt, cublasLtMatrixLayoutCreate)(&layout, type, n, n, n));
         const cublasLtMatmulAlgo_t algorithm = choice(product, layout);
-        CHECK_ZERO_STATUS(PLAIN(lt, cublasLtMatmul)(handle, product, &one, a, layout, a, layout, &zero, d, layout, d, layout,
-                                                    &algorithm, workspace, ACS_BLASLT_WORKSPACE_BYTES, stream));
+        CHECK_ZERO_STATUS(PLAIN(lt, cublasLtMatmul)(handle, product, &one, a, layout, a, layout, &zero, d, layout, d,
+                                                    layout, &algorithm, workspace, ACS_BLASLT_WORKSPACE_BYTES, stream));
         CHECK_ZERO_STATUS(PLAIN(lt, cublasLtMatrixLayoutDestroy)(layout));
         CHECK_ZERO_STATUS(PLAIN(lt, cublasLtMatmulDescDestroy)(product));
     }
@@ -351,6 +353,7 @@ struct plain_sparse {
     void vector(const void *in, void *out, cudaStream_t stream) const
     {
         const float one = 1, zero = 0;
+        const auto none = CUSPARSE_OPERATION_NON_TRANSPOSE;
         cusparseConstDnVecDescr_t x = nullptr;
         cusparseDnVecDescr_t y = nullptr;
         size_t bytes = 0;
@@ -359,11 +362,11 @@ struct plain_sparse {
         CHECK_ZERO_STATUS(PLAIN(sparse, cusparseSetStream)(handle, stream));
         CHECK_ZERO_STATUS(PLAIN(sparse, cusparseCreateConstDnVec)(&x, COLUMNS, in, CUDA_R_32F));
         CHECK_ZERO_STATUS(PLAIN(sparse, cusparseCreateDnVec)(&y, ROWS, out, CUDA_R_32F));
-        CHECK_ZERO_STATUS(PLAIN(sparse, cusparseSpMV_bufferSize)(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, m, x, &zero,
-                                                                 y, CUDA_R_32F, CUSPARSE_SPMV_CSR_ALG2, &bytes));
+        CHECK_ZERO_STATUS(PLAIN(sparse, cusparseSpMV_bufferSize)(handle, none, &one, m, x, &zero, y, CUDA_R_32F,
+                                                                 CUSPARSE_SPMV_CSR_ALG2, &bytes));
         CHECK_CUDA(cudaMalloc(&buffer, bytes + 1));
-        CHECK_ZERO_STATUS(PLAIN(sparse, cusparseSpMV)(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, m, x, &zero, y,
-                                                      CUDA_R_32F, CUSPARSE_SPMV_CSR_ALG2, buffer));
+        CHECK_ZERO_STATUS(PLAIN(sparse, cusparseSpMV)(handle, none, &one, m, x, &zero, y, CUDA_R_32F,
+                                                      CUSPARSE_SPMV_CSR_ALG2, buffer));
         CHECK_CUDA(cudaStreamSynchronize(stream));
         CHECK_CUDA(cudaFree(buffer));
         CHECK_ZERO_STATUS(PLAIN(sparse, cusparseDestroyDnVec)(x));
@@ -383,7 +386,8 @@ struct plain_sparse {
         CHECK_ZERO_STATUS(PLAIN(sparse, cusparseSetStream)(handle, stream));
         CHECK_ZERO_STATUS(PLAIN(sparse, cusparseCreateConstDnMat)(&b, COLUMNS, B_COLUMNS, COLUMNS, in, CUDA_R_32F,
                                                                   CUSPARSE_ORDER_COL));
-        CHECK_ZERO_STATUS(PLAIN(sparse, cusparseCreateDnMat)(&c, ROWS, B_COLUMNS, ROWS, out, CUDA_R_32F, CUSPARSE_ORDER_COL));
+        CHECK_ZERO_STATUS(PLAIN(sparse, cusparseCreateDnMat)(&c, ROWS, B_COLUMNS, ROWS, out, CUDA_R_32F,
+                                                             CUSPARSE_ORDER_COL));
         CHECK_ZERO_STATUS(PLAIN(sparse, cusparseSpMM_bufferSize)(handle, none, none, &one, m, b, &zero, c, CUDA_R_32F,
                                                                  CUSPARSE_SPMM_CSR_ALG3, &bytes));
         CHECK_CUDA(cudaMalloc(&buffer, bytes + 1));
