@@ -122,7 +122,7 @@ static acs_status prepare(acs_wrap_call *call, const acs_site *site, const acs_d
     }
     count += name_parameters(args, call->segments + count);
     acs_wrap_fill(call, &kind, site, args, sizeof *args, count,
-                  scratch_bytes > ACS_WRAP_SCRATCH_LEAST ? scratch_bytes : ACS_WRAP_SCRATCH_LEAST);
+                  acs_wrap_scratch(scratch_bytes));
     return ACS_OK;
 }
 

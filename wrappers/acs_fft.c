@@ -167,7 +167,8 @@ acs_status acs_fft_exec_prepare(acs_wrap_call *call, acs_fft_plan *plan, const v
                                                                    : ACS_IN(in, plan->in_bytes);
         call->segments[count++] = ACS_OUT(out, plan->out_bytes);
     }
-    acs_wrap_fill(call, &kind, &g_exec_site, &args, sizeof args, count, plan->work_bytes);
+    acs_wrap_fill(call, &kind, &g_exec_site, &args, sizeof args, count,
+                  acs_wrap_scratch(plan->work_bytes));
     return ACS_OK;
 }
 

@@ -136,7 +136,7 @@ static acs_status prepare(acs_wrap_call *call, const acs_site *site, const acs_s
     if ((!args->b && args->a.columns) || (!args->c && args->a.rows))
         return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "%s is NULL", args->c || !args->a.rows ? in : out);
     acs_wrap_fill(call, &kind, site, args, sizeof *args, name_segments(args, call->segments),
-                  asked > ACS_WRAP_SCRATCH_LEAST ? asked : ACS_WRAP_SCRATCH_LEAST);
+                  acs_wrap_scratch(asked));
     return ACS_OK;
 }
 

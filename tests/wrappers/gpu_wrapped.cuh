@@ -80,7 +80,7 @@ static std::vector<char> wrapped_input(const wrapped &w)
         random = random * 6364136223846793005u + 1442695040888963407u;
         const double value = static_cast<double>(random >> 40) / (1 << 24) - 0.5;
         const float single = static_cast<float>(value);
-        const uint16_t half = static_cast<uint16_t>(0x2c00 | (random >> 50 & 0x8fff)); /* 1/16 to 1, both signs */
+        const uint16_t half = static_cast<uint16_t>(0x2c00 | (random >> 50 & 0x8fff)); /* 1/16 to 1/8, both signs */
         const void *const from[] = {&half, &single, &value};
         memcpy(&input[i], from[size / 4], size);
     }

@@ -67,6 +67,8 @@ static void ops_of_one_communicator_do_not_overlap()
     CHECK_CUDA(cudaMalloc(&flag, 2 * sizeof(int)));
     CHECK_CUDA(cudaMemset(flag, 0, 2 * sizeof(int)));
     char *const out[2] = {memory + 2 * BYTES, memory + 3 * BYTES};
+    CHECK(acs_nccl_all_reduce(context, comm, ACS_NCCL_F32, ACS_NCCL_SUM, memory, out[0], COUNT) != 0); /* connects */
+    CHECK_STATUS(acs_sync(context), ACS_OK);
     ACS_LAUNCH_ON(context, wrapped_wait, 1, 1, 0, ACS_ARGS(flag, flag + 1),
                   ACS_USES(ACS_INOUT(out[0], BYTES), ACS_OUT(flag + 1, sizeof(int))));
     for (int i = 0; i < 2; i++)

@@ -17,7 +17,7 @@ enum { MANY = 600000, SEVERAL = 1000 };
 
 static const uint64_t g_seed = 0x123456789abcdef;
 static uint32_t g_bits[MANY];
-static double g_wide[MANY], g_other[MANY];
+static double g_wide[MANY];
 
 static void make(acs_rand_generator *g, uint32_t *out, size_t count)
 {
@@ -135,6 +135,7 @@ static void ops_of_a_generator_follow_its_position(void **state)
 }
 
 #if TEST_HAVE_CURAND
+static double g_other[MANY];
 static __typeof__(&curandCreateGeneratorHost) g_create;
 static __typeof__(&curandSetPseudoRandomGeneratorSeed) g_set_seed;
 static __typeof__(&curandSetGeneratorOffset) g_set_offset;

@@ -86,6 +86,15 @@ typedef struct acs_wrap_kind {
 #define ACS_WRAP_ROOM(type)                                                                                            \
     _Static_assert(sizeof(type) <= ACS_WRAP_CLOSURE_WORDS * sizeof(uint64_t), "room for " #type)
 
+/* Fewest bytes of scratch memory of an op that keeps state in it, or a handle by it (acs_wrap_handle). */
+enum { ACS_WRAP_SCRATCH_LEAST = 256 };
+
+/* What an op asks for, given what its library asked for. */
+static inline size_t acs_wrap_scratch(size_t bytes)
+{
+    return bytes > ACS_WRAP_SCRATCH_LEAST ? bytes : ACS_WRAP_SCRATCH_LEAST;
+}
+
 /* Fill a call's parameters. Segments are already in `call`, `count` of them. The closure is copied. */
 void acs_wrap_fill(acs_wrap_call *call, const acs_wrap_kind *kind, const acs_site *site, const void *closure,
                    size_t closure_bytes, size_t count, size_t scratch_bytes);
@@ -111,11 +120,9 @@ acs_status acs_wrap_ask(acs_context *context, const acs_site *site, acs_call_fn 
 
 /*
  * A handle that no two running ops share: one for each slot, and in captures one for each block of scratch memory. Calls
- * of a graph that may run at once have different blocks. Ops that take a handle ask for ACS_WRAP_SCRATCH_LEAST bytes at
- * least, so that they have a block.
+ * of a graph that may run at once have different blocks. So ops that take a handle, or a work area, ask for
+ * ACS_WRAP_SCRATCH_LEAST bytes at least.
  */
-enum { ACS_WRAP_SCRATCH_LEAST = 256 };
-
 typedef struct acs_wrap_handle_type {
     int (*create)(void **handle); /* returns 0 or a code */
     void (*destroy)(void *handle);

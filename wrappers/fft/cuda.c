@@ -158,7 +158,7 @@ static int run_locked(const acs_call_env *env, const acs_fft_args *args)
     if (e->work_bytes > env->scratch_bytes)
         return ACS_WRAP_CODE_SCRATCH;
     code = code_of(g.cufftSetStream(e->handle, env->stream));
-    if (!code && e->work_bytes)
+    if (!code)
         code = code_of(g.cufftSetWorkArea(e->handle, env->scratch));
     return code ? code : code_of(exec(&args->plan->params, e->handle, args));
 }
