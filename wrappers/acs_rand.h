@@ -10,9 +10,11 @@
  * **State and order.** A generator of cuRAND is a state that each call changes, so its calls must run in order. Here the
  * generator is a seed and a position, and belongs to the program. A call takes its numbers from the position and moves it
  * on, at once. So the order of the calls alone decides which numbers an op gets. Ops of one generator are independent, and
- * run at the same time. The numbers are those of one cuRAND generator that makes the same calls one after the other, as
- * long as the calls are all of 32 bits and floats, or all of doubles. Where that changes, the rest of a pass (262144
- * positions) is left out, so that no number is used twice.
+ * run at the same time.
+ *
+ * The numbers are those of one cuRAND generator that makes the same calls one after the other. That holds as long as the
+ * calls are all of 32 bits and floats, or all of doubles. Where that changes, the rest of a pass (262144 positions) is left
+ * out, so that no number is used twice.
  *
  * **Footprint.** The numbers are `out`, and nothing else is touched.
  *

@@ -14,6 +14,7 @@
 #include <cublas_v2.h>
 #include <cufft.h>
 #include <curand.h>
+#include <cusolverDn.h>
 #include <cusparse.h>
 
 #include <memory>
@@ -58,6 +59,48 @@ static void blas_products()
                    }});
     CHECK_ZERO_STATUS(PLAIN(blas, cublasDestroy_v2)(handle));
     CHECK_CUDA(cudaFree(workspace));
+}
+
+/* A plain Cholesky factorization over `a`, with a buffer of its own. */
+static void plain_potrf(const plain_library &solver, cusolverDnHandle_t handle, int n, double *a, cudaStream_t stream)
+{
+    const auto lower = CUBLAS_FILL_MODE_LOWER;
+    int elements = 0, *info = nullptr;
+    double *buffer = nullptr;
+    CHECK_ZERO_STATUS(PLAIN(solver, cusolverDnSetStream)(handle, stream));
+    CHECK_ZERO_STATUS(PLAIN(solver, cusolverDnDpotrf_bufferSize)(handle, lower, n, a, n, &elements));
+    CHECK_CUDA(cudaMalloc(&buffer, (elements + 1) * sizeof(double)));
+    CHECK_CUDA(cudaMalloc(&info, sizeof *info));
+    CHECK_ZERO_STATUS(PLAIN(solver, cusolverDnDpotrf)(handle, lower, n, a, n, buffer, elements, info));
+    CHECK_CUDA(cudaStreamSynchronize(stream));
+    CHECK_CUDA(cudaFree(buffer));
+    CHECK_CUDA(cudaFree(info));
+}
+
+/* Each call copies a matrix, and factors the copy. */
+static void solver_factorizations()
+{
+    enum { N = 512, BYTES = N * N * 8 };
+    if (!wrapped_is_there("acs::blas", acs_blas_load()))
+        return;
+    const plain_library solver("libcusolver.so." PLAIN_TEXT(CUSOLVER_VER_MAJOR));
+    cusolverDnHandle_t handle = nullptr;
+    std::vector<double> host(N * N);
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++)
+            host[i + j * N] = i == j ? 1.0 * N : static_cast<double>((i + j) * 37 % 101) / 101;
+    const auto matrix = constant(host);
+    CHECK_ZERO_STATUS(PLAIN(solver, cusolverDnCreate)(&handle));
+    wrapped_check({"cusolverDnDpotrf", FILL_FLOATS, 0, BYTES,
+                   [&](int, const void *, void *out, cudaStream_t stream) {
+                       CHECK_CUDA(cudaMemcpyAsync(out, matrix.get(), BYTES, cudaMemcpyDeviceToDevice, stream));
+                       plain_potrf(solver, handle, N, static_cast<double *>(out), stream);
+                   },
+                   [&](acs_context *context, int, const void *, void *out) {
+                       CHECK(acs_memcpy(context, out, matrix.get(), BYTES) != 0);
+                       return acs_blas_dpotrf(context, ACS_BLAS_LOWER, N, static_cast<double *>(out), N, nullptr);
+                   }});
+    CHECK_ZERO_STATUS(PLAIN(solver, cusolverDnDestroy)(handle));
 }
 
 /* -------------------------------------------------------------------------------------------------------- acs::blaslt */
@@ -441,6 +484,7 @@ int main(int argc, char **argv)
 {
     const check_test tests[] = {
         CHECK_TEST(blas_products),
+        CHECK_TEST(solver_factorizations),
         CHECK_TEST(blaslt_products),
         CHECK_TEST(fourier_transforms),
         CHECK_TEST(random_numbers),

@@ -1,6 +1,6 @@
 /*
- * Layers on the CPU, for the host backends: loops as the definitions have them, in an order that does not depend on who runs
- * them, so that the same call gives the same bits. Called when an op runs, or by whoever issues it by other means. Checks
+ * Layers on the CPU, for the host backends: loops as the definitions have them. Their order does not depend on who runs
+ * them, so the same call gives the same bits. Called when an op runs, or by whoever issues it by other means. Checks
  * nothing.
  */
 #include "dnn/dnn.h"
