@@ -75,7 +75,7 @@ static int make_plan(const acs_call_env *env, void *closure)
     return 0;
 }
 
-/* In a group the op may run later: then the plan stays behind, since the op uses it. */
+/* After ACS_ERR_STATE the plan stays behind: in a group its op may run later, and uses it. */
 static acs_status make_or_release(acs_context *context, acs_fft_plan *plan)
 {
     asked a = {plan, 0};

@@ -262,6 +262,33 @@ static void fourier_transforms()
     check_fft("cufftExecC2R, 8 of 1000", CUFFT_C2R, {1000}, 8);
 }
 
+/* It is refused, and the capture goes on. */
+static void a_plan_is_not_made_in_a_capture()
+{
+    if (!wrapped_is_there("acs::fft", acs_fft_load()))
+        return;
+    acs_context *const context = check_open_default();
+    acs_fft_params p = {};
+    acs_fft_plan *plan = nullptr;
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    p.size = sizeof p;
+    p.rank = p.batch = 1;
+    p.n[0] = 64;
+    CHECK_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CHECK_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CHECK(acs_after_stream(context, stream, ACS_USES_ANY) != 0);
+    CHECK_STATUS(acs_fft_plan_create(context, &p, &plan), ACS_ERR_STATE);
+    CHECK(plan == nullptr);
+    CHECK_STATUS(acs_stream_after(context, stream, ACS_USES_ANY), ACS_OK);
+    CHECK_CUDA(cudaStreamEndCapture(stream, &graph));
+    CHECK_CUDA(cudaGraphDestroy(graph));
+    CHECK_STATUS(acs_fft_plan_create(context, &p, &plan), ACS_OK);
+    acs_fft_plan_destroy(plan);
+    CHECK_CUDA(cudaStreamDestroy(stream));
+    CHECK_STATUS(acs_close(context), ACS_OK);
+}
+
 /* ---------------------------------------------------------------------------------------------------------- acs::rand */
 
 enum { DRAWN = 300002 }; /* more than a pass of cuRAND's order, and no multiple of four */
@@ -487,6 +514,7 @@ int main(int argc, char **argv)
         CHECK_TEST(solver_factorizations),
         CHECK_TEST(blaslt_products),
         CHECK_TEST(fourier_transforms),
+        CHECK_TEST(a_plan_is_not_made_in_a_capture),
         CHECK_TEST(random_numbers),
         CHECK_TEST(random_numbers_are_those_of_the_cpu),
         CHECK_TEST(sparse_products),

@@ -57,39 +57,68 @@ acs_op acs_wrap_queue(acs_context *context, acs_call_params *params, const acs_s
     return op ? op : acs_wrap_refused_by_acs();
 }
 
-/*
- * The function gets a copy of the argument. Where the op may still run after the call has returned, the copy stays behind:
- * the op may use it.
- */
+/* What an op asks: a function with its copy of the argument. */
+typedef struct question {
+    acs_call_fn function;
+    void *copy;
+} question;
+
+/* In a capture nothing is asked: the library might do there what captures forbid, and the capture would be lost. */
+static int run_question(const acs_call_env *env, void *closure)
+{
+    question *const q = closure;
+    return env->slot < 0 ? 0 : q->function(env, &q->copy);
+}
+
+/* @return the status of an op that asked, or why it cannot ask. `lasting`: the op may still run later */
+static acs_status finish_question(acs_context *context, acs_op op, const acs_site *site, bool *lasting)
+{
+    acs_status status;
+
+    *lasting = false;
+    if (!op)
+        return acs_wrap_last_error(NULL);
+    if (op & ACS_OP_CAPTURED)
+        return acs_wrap_fail(ACS_ERR_STATE, site, "it cannot be called inside a capture; call it before");
+    *lasting = op & ACS_OP_HELD;
+    if (*lasting)
+        return acs_wrap_fail(ACS_ERR_STATE, site, "it cannot be called inside a group; cancel the group");
+    status = acs_wait(context, op);
+    *lasting = status != ACS_OK;
+    if (status != ACS_OK)
+        (void)acs_wrap_refused_by_acs();
+    return status;
+}
+
+/* Where the op may run after the call has returned, the copy stays behind: the op may use it. */
+static acs_status ask(acs_context *context, const acs_site *site, acs_call_fn function, void *argument, size_t bytes,
+                      bool (*load)(const char **why))
+{
+    question q = {function, malloc(bytes)};
+    acs_call_params params = {.size = sizeof params, .function = run_question, .closure = &q, .closure_bytes = sizeof q,
+                              .site = site};
+    acs_status status;
+    bool lasting;
+
+    if (!q.copy)
+        return acs_wrap_fail(ACS_ERR_MEMORY, site, "no memory to ask the library");
+    memcpy(q.copy, argument, bytes);
+    status = finish_question(context, acs_wrap_queue(context, &params, site, ACS_OK, load), site, &lasting);
+    if (!lasting) {
+        memcpy(argument, q.copy, bytes);
+        free(q.copy);
+    }
+    return status;
+}
+
 acs_status acs_wrap_ask(acs_context *context, const acs_site *site, acs_call_fn function, void *argument, size_t bytes,
                         bool (*load)(const char **why))
 {
     const int backend = acs_context_backend(context);
-    void *const copy = backend == ACS_BACKEND_CUDA ? malloc(bytes) : NULL;
-    acs_call_params params = {.size = sizeof params, .function = function, .closure = &copy,
-                              .closure_bytes = sizeof copy, .site = site};
-    acs_status status = ACS_ERR_STATE;
-    acs_op op;
 
     if (backend < 0) {
         (void)acs_wrap_refused_by_acs();
         return acs_wrap_last_error(NULL);
     }
-    if (backend != ACS_BACKEND_CUDA)
-        return ACS_OK;
-    if (!copy)
-        return acs_wrap_fail(ACS_ERR_MEMORY, site, "no memory to ask the library");
-    memcpy(copy, argument, bytes);
-    op = acs_wrap_queue(context, &params, site, ACS_OK, load);
-    if (op & ACS_OP_HELD)
-        return acs_wrap_fail(ACS_ERR_STATE, site, "it cannot be called inside a group; cancel the group");
-    if (op & ACS_OP_CAPTURED)
-        (void)acs_wrap_fail(ACS_ERR_STATE, site, "it cannot be called inside a capture; call it before");
-    else if (op && (status = acs_wait(context, op)) != ACS_OK) {
-        (void)acs_wrap_refused_by_acs();
-        return status;
-    }
-    memcpy(argument, copy, bytes);
-    free(copy);
-    return op ? status : acs_wrap_last_error(NULL);
+    return backend == ACS_BACKEND_CUDA ? ask(context, site, function, argument, bytes, load) : ACS_OK;
 }

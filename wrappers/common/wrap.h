@@ -109,9 +109,9 @@ acs_status acs_wrap_load_status(bool (*load)(const char **why), const acs_site *
 /*
  * Run a function as an op that touches nothing, and wait for it: what a library must be asked on the device before ops are
  * prepared. The function's closure holds a pointer to a copy of `argument`, `bytes` long. It answers there and returns 0, so
- * that the context keeps no failure. The answer is copied back. In a capture the function has run at once, and the status
- * is ACS_ERR_STATE; `argument` has the answer all the same, so that the caller can release what it holds. On the host
- * backends there is no library to ask: ACS_OK, and the function is not called.
+ * that the context keeps no failure. The answer is copied back. In captures and groups: ACS_ERR_STATE. In a group the
+ * function may still run when the group is submitted, and so must own all that its argument points to. On the host backends
+ * there is no library to ask: ACS_OK, and the function is not called.
  */
 acs_status acs_wrap_ask(acs_context *context, const acs_site *site, acs_call_fn function, void *argument, size_t bytes,
                         bool (*load)(const char **why));
