@@ -5,8 +5,8 @@
  */
 #include "acs_blas.h"
 #include "blas/blas.h"
+#include "common/wrap.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,57 +14,9 @@ _Static_assert(sizeof(acs_blas_args) <= ACS_BLAS_CLOSURE_WORDS * sizeof(uint64_t
 
 /* ------------------------------------------------------------------------------------------------------------- errors */
 
-/* One per thread, as acs_last_error has. status ACS_OK: no error so far. */
-static _Thread_local acs_error tl_error;
-
-__attribute__((format(printf, 3, 4))) static acs_status fail(acs_status status, const acs_site *site, const char *format,
-                                                             ...)
-{
-    va_list args;
-    const int used = snprintf(tl_error.text, sizeof tl_error.text, "%s: ", site->name);
-
-    tl_error.size = sizeof tl_error;
-    tl_error.status = status;
-    tl_error.native = 0;
-    tl_error.op = tl_error.cause = 0;
-    tl_error.where = site->name;
-    tl_error.site = *site;
-    va_start(args, format);
-    (void)vsnprintf(tl_error.text + used, sizeof tl_error.text - (size_t)used, format, args);
-    va_end(args);
-    return status;
-}
-
 acs_status acs_blas_last_error(acs_error *error)
 {
-    if (!error || tl_error.status == ACS_OK || error->size < sizeof error->size)
-        return tl_error.status;
-    /* A caller compiled against an older header has a shorter struct: it gets the fields that it knows. */
-    const size_t size = error->size, known = size < sizeof tl_error ? size : sizeof tl_error;
-    memcpy(error, &tl_error, known);
-    error->size = size;
-    if (known < sizeof tl_error && known > offsetof(acs_error, text))
-        ((char *)error)[known - 1] = 0; /* the text was cut */
-    return tl_error.status;
-}
-
-/* What ACS itself refused is this header's error too. */
-static acs_op refused_by_acs(void)
-{
-    tl_error.size = sizeof tl_error;
-    (void)acs_last_error(&tl_error);
-    return 0;
-}
-
-/*
- * Program order has a hole where a call was refused, and acs_sync must say so. Only ACS can keep an error in a context, and
- * a call without a function is the one that it refuses with this site.
- */
-static acs_op refused(acs_context *context, const acs_site *site)
-{
-    const acs_call_params nothing = {.size = sizeof nothing, .site = site};
-    (void)acs_call(context, &nothing);
-    return 0;
+    return acs_wrap_last_error(error);
 }
 
 size_t acs_blas_code_text(int code, char *text, size_t bytes)
@@ -125,7 +77,8 @@ static acs_status check_choices(const acs_blas_args *args, const acs_site *site)
             continue;
         memcpy(&value, (const char *)args + c->offset, sizeof value);
         if (value != c->one && value != c->other)
-            return fail(ACS_ERR_ARGUMENT, site, "%s is %d; it must be %d or %d", c->name, value, c->one, c->other);
+            return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "%s is %d; it must be %d or %d", c->name, value, c->one,
+                                 c->other);
     }
     return ACS_OK;
 }
@@ -141,9 +94,10 @@ static acs_status check_sizes(const acs_blas_args *args, const acs_site *site)
 
     for (int i = 0; i < 3; i++) {
         if (sizes[i].value < 0)
-            return fail(ACS_ERR_ARGUMENT, site, "%c is %d; it must not be negative", sizes[i].name, sizes[i].value);
+            return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "%c is %d; it must not be negative", sizes[i].name,
+                                 sizes[i].value);
         if (factorization && sizes[i].value == 0 && sizes[i].name != 'k')
-            return fail(ACS_ERR_ARGUMENT, site, "%c is 0; there is nothing to factor", sizes[i].name);
+            return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "%c is 0; there is nothing to factor", sizes[i].name);
     }
     return ACS_OK;
 }
@@ -223,12 +177,13 @@ static bool is_vector(const operand *o)
 static acs_status check_operand(const operand *o, bool touched, const acs_site *site)
 {
     if (is_vector(o) && o->distance == 0)
-        return fail(ACS_ERR_ARGUMENT, site, "%s is 0; elements of %s must be apart", o->distance_name, o->name);
+        return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "%s is 0; elements of %s must be apart", o->distance_name,
+                             o->name);
     if (!is_vector(o) && (o->distance < o->rows || o->distance < 1))
-        return fail(ACS_ERR_ARGUMENT, site, "%s is %d; it must be at least %d, the rows of %s", o->distance_name,
-                    o->distance, o->rows > 1 ? o->rows : 1, o->name);
+        return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "%s is %d; it must be at least %d, the rows of %s", o->distance_name,
+                             o->distance, o->rows > 1 ? o->rows : 1, o->name);
     if (!o->p && touched && o->rows && o->columns)
-        return fail(ACS_ERR_ARGUMENT, site, "%s is NULL", o->name);
+        return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "%s is NULL", o->name);
     return ACS_OK;
 }
 
@@ -285,7 +240,7 @@ static acs_status prepare(acs_blas_call *call, const acs_site *site, const acs_b
     size_t count;
 
     if (!call)
-        return fail(ACS_ERR_ARGUMENT, site, "call is NULL");
+        return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "call is NULL");
     if (check_choices(args, site) != ACS_OK || check_sizes(args, site) != ACS_OK)
         return ACS_ERR_ARGUMENT;
     count = operands_of(args, operands);
@@ -314,32 +269,10 @@ static acs_status prepare(acs_blas_call *call, const acs_site *site, const acs_b
     return ACS_OK;
 }
 
-static acs_status load(const acs_site *site)
-{
-    const char *why;
-    return acs_blas_cuda_load(&why) ? ACS_OK : fail(ACS_ERR_UNSUPPORTED, site, "%s", why);
-}
-
 acs_status acs_blas_load(void)
 {
     static const acs_site site = {"acs_blas_load", NULL, 0};
-    return load(&site);
-}
-
-/* @param prepared  what prepare() said of this call. */
-static acs_op queue(acs_context *context, acs_blas_call *call, const acs_site *site, acs_status prepared)
-{
-    const int backend = acs_context_backend(context);
-    acs_op op;
-
-    if (backend < 0)
-        return refused_by_acs();
-    if (prepared != ACS_OK || (backend == ACS_BACKEND_CUDA && load(site) != ACS_OK))
-        return refused(context, site);
-    if (backend != ACS_BACKEND_CUDA)
-        call->params.scratch_bytes = 0; /* the loops need none */
-    op = acs_call(context, &call->params);
-    return op ? op : refused_by_acs();
+    return acs_wrap_load_status(acs_blas_cuda_load, &site);
 }
 
 /*
@@ -358,7 +291,7 @@ static acs_op queue(acs_context *context, acs_blas_call *call, const acs_site *s
     {                                                                                                                  \
         acs_blas_call call;                                                                                            \
         const acs_status prepared = NAME(operation##_prepare)(&call, UNWRAP names);                                    \
-        return queue(context, &call, &SITE(operation), prepared);                                                      \
+        return acs_wrap_queue(context, &call.params, &SITE(operation), prepared, acs_blas_cuda_load);                  \
     }
 
 #define REAL float

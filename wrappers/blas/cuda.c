@@ -4,27 +4,18 @@
  * libraries do when a slot's handles are made. Built without CUDA's headers it only says so.
  */
 #include "blas/blas.h"
+#include "common/wrap.h"
 
 #if ACS_BLAS_HAVE_CUDA
 
 #include <cublas_v2.h>
 #include <cusolverDn.h>
 
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---------------------------------------------------------------------------------------------------------- libraries */
 
-/* The version that the headers are of: others may have other signatures under the same names. */
-#define TEXT_(x) #x
-#define TEXT(x) TEXT_(x)
-#define CUBLAS_LIBRARY "libcublas.so." TEXT(CUBLAS_VER_MAJOR)
-#define CUSOLVER_LIBRARY "libcusolver.so." TEXT(CUSOLVER_VER_MAJOR)
-
-/* Every function under its own name, filled by load(). */
+/* Every function under its own name, filled by acs_wrap_load. */
 static struct {
 #define CUBLAS(function) __typeof__(&function) function;
 #define CUSOLVER(function) __typeof__(&function) function;
@@ -33,12 +24,7 @@ static struct {
 #undef CUSOLVER
 } g;
 
-typedef struct wanted {
-    const char *name;
-    void *to; /* a function pointer of `g` */
-} wanted;
-
-static const wanted g_cublas[] = {
+static const acs_wrap_function g_cublas[] = {
 #define CUBLAS(function) {#function, &g.function},
 #define CUSOLVER(function)
 #include "blas/cuda.def"
@@ -46,7 +32,7 @@ static const wanted g_cublas[] = {
 #undef CUSOLVER
 };
 
-static const wanted g_cusolver[] = {
+static const acs_wrap_function g_cusolver[] = {
 #define CUBLAS(function)
 #define CUSOLVER(function) {#function, &g.function},
 #include "blas/cuda.def"
@@ -54,52 +40,15 @@ static const wanted g_cusolver[] = {
 #undef CUSOLVER
 };
 
-static pthread_once_t g_once = PTHREAD_ONCE_INIT;
-static bool g_loaded;    /* this and the text are written once, by load() */
-static char g_why[256];
-
-static void *open_library(const char *name)
-{
-    char path[512], first[160];
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-
-    if (library)
-        return library;
-    snprintf(first, sizeof first, "%s", dlerror());
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", ACS_BLAS_TOOLKIT_LIBRARIES, name) < sizeof path)
-        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library)
-        snprintf(g_why, sizeof g_why, "%s, nor in %s", first, ACS_BLAS_TOOLKIT_LIBRARIES);
-    return library;
-}
-
-/* The libraries stay open: there are handles and loaded code in them for as long as the process lives. */
-static bool load_library(const char *name, const wanted *list, size_t count)
-{
-    void *const library = open_library(name);
-
-    for (size_t i = 0; library && i < count; i++) {
-        void *const function = dlsym(library, list[i].name);
-        if (!function) {
-            snprintf(g_why, sizeof g_why, "%s has no function %s", name, list[i].name);
-            return false;
-        }
-        memcpy(list[i].to, &function, sizeof function); /* POSIX lets function pointers be objects; C has no cast for it */
-    }
-    return library != NULL;
-}
-
-static void load(void)
-{
-    g_loaded = load_library(CUBLAS_LIBRARY, g_cublas, sizeof g_cublas / sizeof g_cublas[0]) &&
-               load_library(CUSOLVER_LIBRARY, g_cusolver, sizeof g_cusolver / sizeof g_cusolver[0]);
-}
+static const acs_wrap_library g_libraries[] = {
+    {"libcublas.so." ACS_WRAP_TEXT(CUBLAS_VER_MAJOR), g_cublas, sizeof g_cublas / sizeof g_cublas[0]},
+    {"libcusolver.so." ACS_WRAP_TEXT(CUSOLVER_VER_MAJOR), g_cusolver, sizeof g_cusolver / sizeof g_cusolver[0]},
+};
+static acs_wrap_loader g_loader = {g_libraries, 2, 0, ""};
 
 bool acs_blas_cuda_load(const char **why)
 {
-    (void)pthread_once(&g_once, load); /* cannot fail: both arguments are valid */
-    *why = g_why;
-    return g_loaded;
+    return acs_wrap_load(&g_loader, why);
 }
 
 const char *acs_blas_cuda_text(int cublas_status)
