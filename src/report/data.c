@@ -136,7 +136,7 @@ static int64_t bundle_of(const acs_analysis *a, uint32_t op, const int32_t *bund
     return (*count)++;
 }
 
-static void write_op(FILE *file, const acs_analysis *a, uint32_t i, int64_t bundle)
+static void write_op_row(FILE *file, const acs_analysis *a, uint32_t i, int64_t bundle)
 {
     const acs_analysed_op *op = &a->ops[i];
     const acs_recorded_op *from = acs_analysis_recorded(a, i);
@@ -163,7 +163,7 @@ static void write_ops(FILE *file, const acs_analysis *a)
         bundles[i] = (int32_t)bundle_of(a, i, bundles, &count);
         if (bundles[i] >= 0)
             sizes[bundles[i]]++;
-        write_op(file, a, i, bundles[i]);
+        write_op_row(file, a, i, bundles[i]);
     }
     (void)fprintf(file, "],\n\"bundles\":[");
     for (uint32_t i = 0, next = 0; i < a->op_count && bundles && sizes; i++) {

@@ -222,7 +222,7 @@ static void write_window(writer *w, uint32_t i)
     end_event(w);
 }
 
-static void write_op(writer *w, uint32_t i, calls *c)
+static void draw_op(writer *w, uint32_t i, calls *c)
 {
     if (w->a->ops[i].lane == ACS_LANES)
         return;
@@ -464,7 +464,7 @@ void acs_timeline_write(FILE *file, const acs_told *told)
             write_window(w, i);
         describe_rows(w, WINDOW, "window (from the call to the begin)");
         for (uint32_t i = 0; i < w->a->op_count; i++)
-            write_op(w, i, c);
+            draw_op(w, i, c);
         write_batches(w);
         write_arrows(w);
         write_waits(w);
