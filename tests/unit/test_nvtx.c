@@ -191,9 +191,20 @@ static void a_name_that_changes_is_another_message(void **state)
     (void)find_op(since, "kernel", "kernel_c", 1);
 }
 
+/* Of the two latest ranges, that of this message: the other one is of the wait. */
+static const nvtx_tool_range *latest(const char *text)
+{
+    for (int i = 1; i <= 2; i++)
+        if (strcmp(g_seen->range[(g_seen->pushed - i) % NVTX_TOOL_KEPT].text, text) == 0)
+            return &g_seen->range[(g_seen->pushed - i) % NVTX_TOOL_KEPT];
+    return NULL;
+}
+
 static void beyond_the_table_messages_are_not_registered(void **state)
 {
     static char name[32];
+    const nvtx_tool_range *last = NULL;
+    int unregistered = 0;
     acs_kernel kernel = g_nothing;
     acs_launch_params launch = good_launch();
     launch.kernel = &kernel;
@@ -204,19 +215,18 @@ static void beyond_the_table_messages_are_not_registered(void **state)
         const acs_op op = acs_launch(*state, &launch);
         assert_true(op > 0);
         assert_int_equal(acs_wait(*state, op), ACS_OK);
-        if (!g_seen)
-            continue;
-        const nvtx_tool_range *range = &g_seen->range[(g_seen->pushed - 1) % NVTX_TOOL_KEPT];
-        assert_string_equal(range->text, name);
+        last = g_seen ? latest(name) : NULL;
+        assert_true(!g_seen || last);
+        unregistered += last && !last->registered;
     }
     assert_true(seen()->strings - strings <= TUNE_NVTX_MESSAGES);
     assert_true(!g_seen || seen()->strings - strings > TUNE_NVTX_MESSAGES / 2);
-    assert_true(!g_seen || !g_seen->range[(g_seen->pushed - 1) % NVTX_TOOL_KEPT].registered);
+    assert_true(!g_seen || unregistered >= TUNE_NVTX_MESSAGES / 2); /* so many more there were */
 }
 
 /* ----------------------------------------------------------------------------------------------------------- waits */
 
-/* One thread does all: the op runs inside the wait, so its range is inside, too. */
+/* The waiting thread runs host functions, where there is no worker: their ranges are inside the wait's. */
 static void calls_that_wait_have_ranges_around_what_they_run(void **state)
 {
     int x = 0, since = seen()->pushed;
@@ -250,9 +260,10 @@ static void a_full_fifo_has_a_range_of_the_op_that_waits(void **state)
     options.fifo = 2;
     options.window = 1;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
-    const int since = seen()->of_category[ACS_NVTX_WAIT], begun = seen()->pushed;
+    const int since = seen()->of_category[ACS_NVTX_WAIT], begun = seen()->pushed; /* nothing has run yet */
     for (int i = 0; i < 16; i++)
         assert_true(queue_increment(context, &x) > 0);
+    assert_int_equal(acs_sync(context), ACS_OK); /* executors make no ranges from here on */
     int waits = 0;
     for (int i = begun; i < seen()->pushed; i++)
         if (strncmp(seen()->range[i % NVTX_TOOL_KEPT].text, "full FIFO: increment (api_fixture.h:", 36) == 0) {
@@ -260,7 +271,7 @@ static void a_full_fifo_has_a_range_of_the_op_that_waits(void **state)
             assert_true(seen()->range[i % NVTX_TOOL_KEPT].payload <= 16);
             waits++;
         }
-    assert_int_equal(seen()->of_category[ACS_NVTX_WAIT] - since, waits);
+    assert_int_equal(seen()->of_category[ACS_NVTX_WAIT] - since, g_seen ? waits + 1 : 0);
     assert_true(!g_seen || waits > 0);
     assert_int_equal(acs_close(context), ACS_OK);
     (void)find(begun, "wait", "acs_close");
@@ -334,22 +345,22 @@ static void attach(const char *path)
     g_seen = look();
 }
 
-#define ONE_THREAD(test) cmocka_unit_test_setup_teardown(test, setup_inline, close_balanced)
-#define MANY_THREADS(test) cmocka_unit_test_setup_teardown(test, setup_host, close_balanced)
+#define NO_WORKER(test) cmocka_unit_test_setup_teardown(test, setup_inline, close_balanced)
+#define WORKER(test) cmocka_unit_test_setup_teardown(test, setup_host, close_balanced)
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        ONE_THREAD(kernels_have_name_call_site_and_payload),
-        ONE_THREAD(each_kind_of_op_has_its_category),
-        ONE_THREAD(skipped_ops_have_no_range),
-        ONE_THREAD(a_call_site_and_name_is_one_registered_string),
-        ONE_THREAD(a_name_that_changes_is_another_message),
-        ONE_THREAD(calls_that_wait_have_ranges_around_what_they_run),
-        ONE_THREAD(a_full_fifo_has_a_range_of_the_op_that_waits),
-        MANY_THREADS(ranges_of_many_threads_do_not_mix),
-        ONE_THREAD(without_a_tool_nothing_is_taken),
-        ONE_THREAD(beyond_the_table_messages_are_not_registered), /* last: it fills the table */
+        NO_WORKER(kernels_have_name_call_site_and_payload),
+        NO_WORKER(each_kind_of_op_has_its_category),
+        NO_WORKER(skipped_ops_have_no_range),
+        NO_WORKER(a_call_site_and_name_is_one_registered_string),
+        NO_WORKER(a_name_that_changes_is_another_message),
+        NO_WORKER(calls_that_wait_have_ranges_around_what_they_run),
+        NO_WORKER(a_full_fifo_has_a_range_of_the_op_that_waits),
+        WORKER(ranges_of_many_threads_do_not_mix),
+        NO_WORKER(without_a_tool_nothing_is_taken),
+        NO_WORKER(beyond_the_table_messages_are_not_registered), /* last: it fills the table */
     };
     (void)unsetenv("NVTX_INJECTION64_PATH");
     if (argc > 1)
