@@ -26,7 +26,8 @@
  * The library never exits, and touches only streams that it made or was handed. It prints only what ACS_LOG, ACS_STATS,
  * ACS_CHECK, ACS_BARRIERS or ACS_TUNE asks for, and two notices to standard error, each once. The first: the default
  * context cannot be opened. The second: a variable has a bad value, or names a file that cannot be written, and its
- * default is used. That happens only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG.
+ * default is used. That happens only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG,
+ * ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE, ACS_REPORT.
  *
  * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time
  * may use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a
@@ -193,10 +194,10 @@ typedef struct acs_options {
  * @param      size     sizeof(acs_options) as the caller was compiled; use acs_options_init(&o, sizeof o).
  * @retval ACS_ERR_OPTION  a variable has a bad value (the error names variable, value and range). `options` then holds
  *                         the default for it and the environment's values for the others.
- * A bad value of ACS_LOG, ACS_STATS, ACS_DOT or ACS_MEMORY_LOG is no error: a warning is written to standard error
- * once, and the default is used. acs_open does the same where a file that the last two name cannot be written.
- * Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER, ACS_MEMORY_LOG, ACS_PROFILE and ACS_TOPOLOGY from the
- * environment. An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
+ * A bad value of ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG, ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE or ACS_REPORT
+ * is no error: a warning is written to standard error once, and the default is used. acs_open does the same where a file
+ * that one of them names cannot be written. Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER,
+ * ACS_MEMORY_LOG, ACS_PROFILE, ACS_REPORT, ACS_TOPOLOGY and ACS_TRACE from the environment. An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
  */
 acs_status acs_options_init(acs_options *options, size_t size);
 

@@ -234,7 +234,8 @@ static void range_say(const struct row *row, char *range, size_t bytes)
 /* Whether the option only decides what is written about a run. A bad value of such an option does not stop the run. */
 static bool is_lenient(const struct row *row)
 {
-    static const char *const lenient[] = {"ACS_LOG", "ACS_STATS", "ACS_MEMORY_LOG", "ACS_DOT"};
+    static const char *const lenient[] = {"ACS_LOG", "ACS_STATS", "ACS_MEMORY_LOG", "ACS_DOT",
+                                          "ACS_TRACE", "ACS_REPORT", "ACS_TRACE_OPS", "ACS_TRACE_SAMPLE"};
     for (size_t i = 0; i < sizeof lenient / sizeof lenient[0]; i++)
         if (strcmp(row->env, lenient[i]) == 0)
             return true;
@@ -475,12 +476,13 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "change before `acs_open`. A value out of\nrange is an error that names it; an unknown `ACS_*` "
                     "variable is logged with the nearest known name. `ACS_LOG=info` shows\nthe "
                     "options that are not default, and where they came from.\n\n"
-                    "A bad value of `ACS_LOG`, `ACS_STATS`, `ACS_DOT` or `ACS_MEMORY_LOG` in the environment is no error. "
+                    "A bad value of `ACS_LOG`, `ACS_STATS`, `ACS_DOT`, `ACS_MEMORY_LOG`, `ACS_TRACE`, `ACS_TRACE_OPS`,\n"
+                    "`ACS_TRACE_SAMPLE` or `ACS_REPORT` in the environment is no error. "
                     "These options change no\nresult: a warning is written to standard error once, whatever `ACS_LOG` "
-                    "says, and the default is used. So it is with a file\nthat the last two name and "
+                    "says, and the default is used. So it is with a file\nthat one of them names and "
                     "that cannot be written. A default context that cannot be opened is told there once, too. Programs\n"
                     "that run with another user's rights (set-user-ID) do not take `ACS_COSTS`, `ACS_DOT`, "
-                    "`ACS_LEDGER`, `ACS_MEMORY_LOG`,\n`ACS_PROFILE` and `ACS_TOPOLOGY`, which name files, from the "
+                    "`ACS_LEDGER`, `ACS_MEMORY_LOG`,\n`ACS_PROFILE`, `ACS_REPORT`, `ACS_TOPOLOGY` and `ACS_TRACE`, which name files, from the "
                     "environment, nor files that `acs-info --measure` and `acs-tune`\nkeep below `XDG_CACHE_HOME` or "
                     "`HOME`.\n\n"
                     "| variable | field | values | default | meaning |\n"

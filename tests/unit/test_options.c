@@ -377,6 +377,8 @@ static void names_of_files_are_not_taken_from_the_environment_of_a_secure_progra
     setenv("ACS_TOPOLOGY", "links", 1);
     setenv("ACS_COSTS", "costs", 1);
     setenv("ACS_LEDGER", "/shared", 1);
+    setenv("ACS_TRACE", "trace", 1);
+    setenv("ACS_REPORT", "page", 1);
     setenv("ACS_WINDOW", "32", 1);
     acs_options usual = defaults();
     g_secure = 1;
@@ -388,6 +390,10 @@ static void names_of_files_are_not_taken_from_the_environment_of_a_secure_progra
     assert_string_equal(usual.topology, "links");
     assert_string_equal(usual.costs, "costs");
     assert_string_equal(usual.ledger, "/shared");
+    assert_string_equal(usual.trace, "trace");
+    assert_string_equal(usual.report, "page");
+    assert_string_equal(secure.trace, "");
+    assert_string_equal(secure.report, "");
     assert_string_equal(secure.ledger, "");
     assert_string_equal(secure.dot, "");
     assert_string_equal(secure.memory_log, "");
