@@ -126,7 +126,9 @@ class ReportTest(unittest.TestCase):
 
     def test_text_has_headline_findings_pairs_and_kernels(self):
         said = self.run_tool("--text", self.trace("war"))
-        self.assertIn("physics: 300 ops in 1.98 ms. It could run 6.1 ops at once; it ran 5.6.", said)
+        self.assertIn("physics: 300 ops in 1.98 ms. As its footprints say, about 6.1 ops could run at once, on average; it ran"
+                      " 5.6.", said)
+        self.assertIn("The cost: At most, by the simulator", said)
         self.assertIn("1. find_contacts waits until solve_island has read contacts (WAR) (653 us, 33 % of the time)", said)
         self.assertIn("To do: Make the block ACS_RELOCATABLE", said)
         self.assertIn("find_contacts waits for solve_island by WAR", said)

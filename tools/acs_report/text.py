@@ -82,7 +82,7 @@ def summary(acs):
     s = acs["summary"]
     if not s.get("ops"):
         return ["%s: no op was recorded." % clean(acs.get("program", "?"))]
-    lines = ["%s: %d ops in %s. It could run %.1f ops at once; it ran %.1f."
+    lines = ["%s: %d ops in %s. As its footprints say, about %.1f ops could run at once, on average; it ran %.1f."
              % (clean(acs.get("program", "?")), s["ops"], time(span(acs)), s["width_possible"], s["width_achieved"]),
              "Critical path: %s (%s of the time). Nothing ran in %s of the time. Callers waited %s."
              % (time(s["critical_ns"]), percent(s["critical_ns"], span(acs)), percent(idle(acs), span(acs)),
@@ -102,6 +102,7 @@ def findings(acs):
         head = "%d. " % place
         lines += _wrapped("%s (%s, %s of the time)" % (words.short(finding["title"]), time(finding["ns"]),
             percent(finding["ns"], span(acs))), head)
+        lines += _wrapped("The cost: " + words.short(finding["how"]), " " * len(head)) if finding.get("how") else []
         lines += _wrapped(words.short(finding.get("text", "")), " " * len(head))
         lines += _wrapped("To do: " + words.short(finding["fix"]), " " * len(head)) if finding.get("fix") else []
     return lines or ["No slowness stands out."]
@@ -122,16 +123,17 @@ def one(acs):
     if acs["ops"]:
         lines += ["", "What costs the most:"] + findings(acs)
     if acs["pairs"]:
-        rows = [("waited", "times", "pair", "bytes")]
-        rows += [(time(pair["wait_ns"]), "%d" % pair["count"], words.pair(pair), words.short(pair.get("range", "")))
+        rows = [("waited", "to gain", "times", "pair", "bytes")]
+        rows += [(time(pair["wait_ns"]), time(pair["gain_ns"]) if "gain_ns" in pair else "", "%d" % pair["count"],
+            words.pair(pair), words.short(pair.get("range", "")))
                  for pair in acs["pairs"][:PAIRS_SHOWN]]
-        lines += ["", "Pairs that serialise, most waiting first (%d of %d):" % (len(rows) - 1,
+        lines += ["", "Pairs that serialise, most waiting first, summed over ops; to gain: at most (%d of %d):" % (len(rows) - 1,
             len(acs["pairs"]))] + table(rows)
     if acs["kernels"]:
         rows = [("time", "ops", "longest", "name", "at")]
         rows += [(time(row[2]), "%d" % row[1], time(row[3]), words.name(row[0]),
             words.place(row[0])) for row in acs["kernels"][:KERNELS_SHOWN]]
-        lines += ["", "Time by kernel (%d of %d):" % (len(rows) - 1, len(acs["kernels"]))] + table(rows)
+        lines += ["", "Time by kernel, summed over ops (%d of %d):" % (len(rows) - 1, len(acs["kernels"]))] + table(rows)
     rows = [row for row in acs.get("what_if", []) if row.get("ns")]
     if len(rows) > 1:
         lines += ["", "What other settings would bring, by the simulator:"]
@@ -181,9 +183,9 @@ def two(a, b):
     x, y = a["summary"], b["summary"]
     rows = [("", "A", "B", "change")]
     for name, before, after, words in (
-            ("time", span(a), span(b), time), ("ops", x["ops"], y["ops"], "%d".__mod__), ("possible width",
+            ("time", span(a), span(b), time), ("ops", x["ops"], y["ops"], "%d".__mod__), ("ops at once, by footprints",
                 x["width_possible"], y["width_possible"], "%.1f".__mod__),
-            ("achieved width", x["width_achieved"], y["width_achieved"], "%.1f".__mod__), ("critical path",
+            ("ops at once, as it ran", x["width_achieved"], y["width_achieved"], "%.1f".__mod__), ("critical path",
                 x["critical_ns"], y["critical_ns"], time),
             ("nothing ran", idle(a), idle(b), time), ("work", x["work_ns"], y["work_ns"], time), ("callers waited",
                 x["host_wait_ns"], y["host_wait_ns"], time)):

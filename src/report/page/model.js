@@ -112,12 +112,14 @@
 
     // Phases of an op that took time: {name, reason, from, to, ran}. Unknown times (0) join the phase to the next known one.
     function phases(run, op) {
+        const behind = run.reasons[op[C.reason]] === "stream";
         const steps = [
             ["in the FIFO", "window", C.entered, C.inserted],
             ["waited for " + (op[C.waitedFor] >= 0 ? opWaitedFor(run, op) : "other ops"), dependenceOf(run, op), C.inserted,
                 C.ready],
             ["ready, not issued", "issue", C.ready, C.issued],
-            ["issued, behind others in its stream", "stream", C.issued, C.began],
+            behind ? ["issued, behind others in its stream", "stream", C.issued, C.began]
+                : ["issued, not begun", "start", C.issued, C.began],
             ["ran", "", C.began, C.ended],
         ];
         const found = [];

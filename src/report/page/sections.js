@@ -32,7 +32,7 @@
                     plural(s.levels, "op"), "The longest chain of ops that need each other, as their footprints say. " +
                     "Each op counts as long as it takes alone"),
                 tile("Nothing ran", s.busy_ns > 0 ? percent(idle) : "not known",
-                    s.busy_ns > 0 ? time(s.span_ns - s.busy_ns) + " without an op that ran" : "",
+                    s.busy_ns > 0 ? time(s.span_ns - s.busy_ns) + " in all" : "",
                     "Time in which no op ran")) : null,
             partly(run));
     }
