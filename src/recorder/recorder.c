@@ -44,8 +44,7 @@ bool acs_recorder_takes(const acs_recorder *r, acs_op seq)
     return (seq - 1) / TUNE_RECORD_RUN * r->config.percent % 100 < r->config.percent;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- ops
- */
+/* -------------------------------------------------------------------------------------------------------------- ops */
 
 static acs_recorded_op *recorded_at(const acs_recorder *r, uint64_t number)
 {
@@ -129,8 +128,7 @@ static void record_insertion(acs_recorder *r, const acs_trace_event *event)
     r->number[event->entry] = r->count;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- replays
- */
+/* ---------------------------------------------------------------------------------------------------------- replays */
 
 /* Longest chain of the replay's ops that ends with each. */
 static void find_levels(const acs_replay *replay, uint32_t level[ACS_REPLAY_OPS])
@@ -166,8 +164,7 @@ static void add_replay(acs_recorder *r, acs_recorded_op *whole, const acs_replay
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ times
- */
+/* ------------------------------------------------------------------------------------------------------------ times */
 
 static void record_issue(acs_recorder *r, const acs_trace_event *event)
 {
@@ -242,8 +239,7 @@ static void follow_core(void *user, const acs_trace_event *event)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------- waits and blocks
- */
+/* ------------------------------------------------------------------------------------------------- waits and blocks */
 
 void acs_recorder_waited(acs_recorder *r, acs_recorded_wait_type type, acs_op op, acs_op newest, uint64_t began)
 {
@@ -268,8 +264,7 @@ void acs_recorder_block(acs_recorder *r, const acs_recorded_block *event)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- take
- */
+/* ------------------------------------------------------------------------------------------------------------- take */
 
 /* From readings of the CPU's counter to ns since the begin. */
 typedef struct scale {
@@ -427,8 +422,7 @@ void acs_recording_free(acs_recording *recording)
     *recording = (acs_recording){0};
 }
 
-/* -------------------------------------------------------------------------------------------------- create, destroy
- */
+/* -------------------------------------------------------------------------------------------------- create, destroy */
 
 acs_status acs_recorder_create(const acs_recorder_config *config, acs_recorder **recorder)
 {

@@ -30,6 +30,7 @@ typedef struct acs_cause {
     const char *kind;
     uint64_t ns;                           /* what is to be gained without it, at most; of a chain: what it takes */
     uint32_t ops[ACS_CAUSE_OPS], op_count; /* where to look */
+    const char *how;     /* how `ns` was computed */
     char title[ACS_CAUSE_TEXT], text[ACS_CAUSE_TEXT], fix[ACS_CAUSE_TEXT];
 } acs_cause;
 
