@@ -460,8 +460,8 @@ static void look_for_chain(search *s)
                acs_time_text(s->a->needed_ns, time), s->a->levels, acs_label_text(s->a->labels[most->down], down),
                acs_label_text(s->a->labels[most->up], up));
     write_text(cause->fix,
-               "Split the work into parts that do not need each other. Join short ops to longer ones, or give each op more of "
-               "the device.");
+               "Split the work into parts that do not need each other. Join short ops to longer ones, or give each op "
+               "more of the device.");
     show_op(cause, most->example);
     show_op(cause, s->a->ops[most->example].waited_for);
 }
