@@ -168,8 +168,11 @@ static uint32_t most_held(const search *s, acs_hold_reason reason, uint32_t *cou
     return most;
 }
 
-/* A setting that was played, and what it brings of the program's time; NULL: it was not played. */
-static const acs_played *setting(const search *s, acs_play_setting which, uint64_t *ns)
+/*
+ * A setting that was played; NULL: it was not. *ns: what it brings of the program's time, at most what ops were held for the
+ * reason that it removes.
+ */
+static const acs_played *setting(const search *s, acs_play_setting which, acs_hold_reason reason, uint64_t *ns)
 {
     *ns = 0;
     for (uint32_t i = 0; i < s->to->played_count; i++) {
@@ -178,6 +181,7 @@ static const acs_played *setting(const search *s, acs_play_setting which, uint64
             continue;
         if (played->ns && played->ns < s->base_ns)
             *ns = (uint64_t)((double)s->span_ns * (double)(s->base_ns - played->ns) / (double)s->base_ns);
+        *ns = *ns < s->a->held_ns[reason] ? *ns : s->a->held_ns[reason];
         return played;
     }
     return NULL;
@@ -188,7 +192,7 @@ static void look_for_window(search *s)
     uint64_t ns;
     uint32_t count;
     char held[32], text[ACS_CAUSE_TEXT];
-    const acs_played *played = setting(s, ACS_PLAY_WINDOW, &ns);
+    const acs_played *played = setting(s, ACS_PLAY_WINDOW, ACS_HOLD_WINDOW, &ns);
     acs_cause *cause = played ? add_cause(s, "window", ns) : NULL;
     if (!cause)
         return;
@@ -210,7 +214,7 @@ static void look_for_streams(search *s)
     uint64_t ns;
     uint32_t count;
     char held[32], text[ACS_CAUSE_TEXT];
-    const acs_played *played = setting(s, ACS_PLAY_STREAMS, &ns);
+    const acs_played *played = setting(s, ACS_PLAY_STREAMS, ACS_HOLD_STREAM, &ns);
     acs_cause *cause = played ? add_cause(s, "streams", ns) : NULL;
     if (!cause)
         return;
