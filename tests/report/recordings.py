@@ -13,7 +13,10 @@ import sys
 KINDS = ["kernel", "copy", "fill", "host function"]
 METHODS = ["unknown", "launch", "replay", "layers", "gpu", "resident"]
 REASONS = ["none", "window", "dependence", "issue", "stream"]
-PATH_REASONS = ["run", "dependence", "stream", "window", "host wait", "issue", "caller"]
+PATH_REASONS = ["run", "result", "overwrite", "memory", "no footprint", "stream", "window", "host wait", "issue", "caller",
+                "start"]
+PATH_OF_CONFLICT = [1, 1, 2, 2, 4, 3]  # reason of the path by conflict
+PAIRS_OF_PATH = PATH_REASONS[1:5]
 CONFLICTS = ["none", "RAW", "WAR", "WAW", "all memory", "order"]
 NONE, WINDOW, DEPENDENCE, ISSUE, STREAM = range(5)
 US = 1000
@@ -256,19 +259,21 @@ def path_of(player):
         until = min(op.began, until)
         if op.began > op.ready + 2 * player.program.issue_ns:
             place = last_before(op.began)
-            reason = 2
+            reason = PATH_REASONS.index("stream")
             continue
-        parts.append([place, min(op.ready, until), until, 5])
+        parts.append([place, min(op.issued, until), until, PATH_REASONS.index("start")])
+        until = min(op.issued, until)
+        parts.append([place, min(op.ready, until), until, PATH_REASONS.index("issue")])
         until = min(op.ready, until)
         if op.waited_for >= 0 and op.ready > op.inserted:
-            place, reason = op.waited_for, 1
+            place, reason = op.waited_for, PATH_OF_CONFLICT[op.conflict]
         elif op.inserted > op.entered:
-            place, reason = last_before(op.inserted), 3
+            place, reason = last_before(op.inserted), PATH_REASONS.index("window")
         else:
             wait = max((wait for wait in player.waits if wait[3] <= op.entered), key=lambda one: one[3], default=None)
-            parts.append([place, wait[3] if wait else 0, until, 6])
+            parts.append([place, wait[3] if wait else 0, until, PATH_REASONS.index("caller")])
             until = wait[3] if wait else 0
-            place, reason = last_before(until) if wait else None, 4
+            place, reason = last_before(until) if wait else None, PATH_REASONS.index("host wait")
     return [part for part in reversed(parts) if part[2] > part[1]]
 
 
@@ -315,12 +320,12 @@ def kernels_of(ops):
 def summary_of(player, longest):
     """Numbers of the whole."""
     ops = player.ops
-    work, active = sum(op.ns for op in ops), busy(ops)
+    work, span = sum(op.ns for op in ops), max((op.ended for op in ops), default=0)
     reasons = [sum(op.reason_ns for op in ops if op.reason == at) for at in range(len(REASONS))]
-    return {"ops": len(ops), "kernels": sum(op.kind == 0 for op in ops), "work_ns": work, "busy_ns": active,
+    return {"ops": len(ops), "kernels": sum(op.kind == 0 for op in ops), "work_ns": work, "busy_ns": busy(ops),
             "critical_ns": longest, "levels": max((op.level for op in ops), default=0),
-            "width_possible": work / longest if longest else 0, "width_achieved": work / active if active else 0,
-            "span_ns": max((op.ended for op in ops), default=0), "reasons_ns": reasons,
+            "width_possible": work / longest if longest else 0, "width_achieved": work / span if span else 0,
+            "span_ns": span, "reasons_ns": reasons,
             "host_wait_ns": sum(wait[3] - wait[2] for wait in player.waits)}
 
 
@@ -348,8 +353,7 @@ def recording(program):
         "ops_seen": len(ops),
             "span_ns": max([op.ended for op in ops] + [wait[3] for wait in player.waits] or [0], default=0),
             "options": {"window": program.window, "streams": program.streams, "workers": 1, "devices": 1, "batch": 16,
-                "rename": 0,
-                        "repeats": "auto", "issue": "auto"},
+                "rename": 0, "fifo": 1024, "memory_limit": 0, "memory_slack": 268435456, "repeats": "auto", "issue": "auto"},
             "devices": [{"sms": program.sms, "threads": 2048}], "kinds": KINDS, "methods": METHODS, "reasons": REASONS,
             "conflicts": CONFLICTS, "labels": program.labels, "ops": rows, "bundles": [],
             "deps": [[source, to] for source, to, _ in player.deps], "waits": player.waits, "memory": player.memory,
@@ -359,10 +363,11 @@ def recording(program):
     made["path_ns"] = [sum(part[2] - part[1] for part in made["path"] if part[3] == at) for at in range(len(PATH_REASONS))]
     for place, pair in enumerate(pairs):
         pair["path_ns"] = sum(part[2] - part[1] for part, below in zip(made["path"], made["path"][1:])
-                              if part[3] == 1 and ops[below[0]].pair == place)
+                              if PATH_REASONS[part[3]] in PAIRS_OF_PATH and ops[below[0]].pair == place)
+        pair["gain_ns"] = pair["path_ns"] // 2
     made["findings"] = sorted(
         ({"kind": kind, "ns": int(ns(made)) if callable(ns) else ns, "title": title, "text": text, "fix": fix,
-            "ops": list(where)}
+            "how": "At most, by the simulator: the recorded ops, played without this.", "ops": list(where)}
          for kind, ns, title, text, fix, where in program.findings), key=lambda one: -one["ns"])
     made["what_if"] = [{"name": name, "setting": setting, "ns": span_of(other)} for name, setting, other in program.what_if]
     return made

@@ -83,16 +83,17 @@ class PageTest(unittest.TestCase):
         tiles = dict(zip(self.shown(page, ".tile dt"), self.shown(page, ".tile dd")))
         self.assertIn("300", tiles["Ops"])
         self.assertIn("1.98 ms", tiles["Time"])
-        self.assertIn("%.1f" % acs["summary"]["width_possible"], tiles["Ops at once"])
-        self.assertIn("%.1f" % acs["summary"]["width_achieved"], tiles["Ops at once"])
+        self.assertIn("%.1f" % acs["summary"]["width_possible"], tiles["Ops at once, on average"])
+        self.assertIn("%.1f" % acs["summary"]["width_achieved"], tiles["Ops at once, on average"])
         self.assertIn("1.81 ms", tiles["Critical path"])
-        self.assertIn("could run 6.1 ops at once; it ran 5.6", self.shown(page, ".verdict")[0])
-        self.assertIn("ACS_RENAME=4 takes 33 % less time", self.shown(page, ".verdict")[0])
+        verdict = self.shown(page, ".verdict")[0]
+        self.assertIn("As its footprints say, about 6.1 ops could run at once, on average; it ran 5.6.", verdict)
+        self.assertIn("In the simulator, ACS_RENAME=4 takes 33 % less time. Renaming needs", verdict)
+        self.assertNotIn("nearly all", verdict)
 
     def test_page_has_all_sections_with_names(self):
         page = self.open("allocation")
         self.assertEqual(self.shown(page, "h2"), ["What costs the most", "What ran when", "Where the time went",
-            "How it was issued",
                                                   "What other settings would bring", "Memory over time", "Tables"])
         self.assertEqual(page.run("document.querySelectorAll('section:not([aria-labelledby])').length"), 0)
         self.assertEqual(page.run("document.querySelectorAll('canvas:not([aria-label])').length"), 0)
@@ -103,14 +104,63 @@ class PageTest(unittest.TestCase):
     def test_timeline_has_rows_for_callers_and_streams_and_draws_them(self):
         page = self.open("streams")
         names = page.run("%s.rows.map(row => row.head || row.name)" % STATE)
-        self.assertEqual(names, ["Why it is not done sooner", "the path", "Callers", "thread 0", "GPU 0", "stream 0",
+        self.assertEqual(names, ["What the end of the run waited for", "the path", "Callers", "thread 0", "GPU 0", "stream 0",
             "stream 1", "stream 2"])
         colours = page.run("""(() => {
             const canvas = %s, data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, found = new Set();
             for (let at = 0; at < data.length; at += 4) found.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
-            return found.has(0x2563a8) && found.has(0xb85c00);
+            return found.has(0x2563a8) && found.has(0x2f8f4e);
         })()""" % CANVAS)
         self.assertTrue(colours, "the colours of both kernels are on the canvas")
+
+    def test_path_and_tables_tell_kinds_of_dependence_apart(self):
+        page = self.open("war")
+        self.assertLessEqual({"Needed results", "Overwritten bytes"}, set(self.shown(page, "#where .path dt")))
+        held = self.shown(page, "#t-held tbody td:first-child")
+        self.assertLessEqual({"Needed results", "Overwritten bytes"}, set(held))
+        colours = page.run("[...document.querySelectorAll('#where .path .key')].map(key => getComputedStyle(key).backgroundColor)")
+        self.assertEqual(len(colours), len(set(colours)))
+        self.assertNotIn("rgba(0, 0, 0, 0)", colours)
+        self.assertIn("At most, by the simulator".lower(), self.shown(page, ".card .how")[0])
+
+    def test_simulator_far_from_the_recording_is_told(self):
+        acs = recordings.named("streams")
+        for row in acs["what_if"]:
+            row["ns"] *= 1.3
+        page = self.open(acs)
+        self.assertIn("less time than the simulator's run as it is, which takes 30 % more time than the recording.",
+            self.shown(page, ".verdict")[0])
+        self.assertIn("fits this run badly", self.shown(page, "#what-if .intro")[0])
+        acs["findings"][0]["fix"] = "Make ops longer."
+        self.assertNotIn("ACS_STREAMS", self.shown(self.open(acs), ".verdict")[0])
+
+    def test_curves_are_exact_in_the_shown_span(self):
+        acs = recordings.named("war")
+        page = self.open(acs)
+        at = acs["ops"][150][8] + 1
+        for name, begin, end in (("running", 8, 9), ("ready", 6, 8), ("window", 5, 9)):
+            there = sum(op[begin] <= at < op[end] for op in acs["ops"])
+            self.assertEqual(page.run("(() => { const one = acsReport.shown.timeline().curves.%s;"
+                " return one.values[acsReport.curves.above(one.t, %d) - 1]; })()" % (name, at)), there, name)
+
+    def test_streams_with_few_ops_share_rows(self):
+        acs = recordings.named("war")
+        for place, op in enumerate(acs["ops"]):
+            op[11] = place % 7 if place % 20 else 7 + place // 20
+        page = self.open(acs)
+        names = page.run("%s.rows.filter(row => row.ops).map(row => row.name)" % STATE)
+        self.assertIn("15 other streams", names)
+        self.assertEqual(page.run("%s.rows.reduce((sum, row) => sum + (row.ops || []).length, 0)" % STATE), 300)
+
+    def test_words_are_explained_where_they_come_first(self):
+        page = self.open("war")
+        self.assertEqual(page.run("document.getElementById('glossary').open"), False)
+        words = self.shown(page, "a.word")
+        self.assertIn("WAR", words)
+        self.assertEqual(len(words), len({word.lower() for word in words}))
+        page.run("[...document.querySelectorAll('a.word')].find(one => one.textContent === 'WAR').click()")
+        self.assertTrue(page.run("document.getElementById('glossary').open"))
+        self.assertIn("overwrites bytes", self.shown(page, "#word-war dd")[0])
 
     def test_bundles_are_framed_and_counted(self):
         page = self.open("bundles")
@@ -210,7 +260,7 @@ class PageTest(unittest.TestCase):
     def test_empty_recording_and_one_op_are_shown(self):
         self.assertIn("No op was recorded", self.shown(self.open("empty"), ".verdict")[0])
         page = self.open("one")
-        self.assertIn("could run 1.0 ops at once", self.shown(page, ".verdict")[0])
+        self.assertIn("about 1.0 ops could run at once", self.shown(page, ".verdict")[0])
         self.assertIn("no simulated runs", self.shown(page, "#what-if")[0])
         self.quiet(page)
 

@@ -4,8 +4,8 @@ import os
 HERE = os.path.dirname(os.path.realpath(__file__))
 PLACES = [os.path.join(HERE, "page"), os.path.join(HERE, "..", "..", "src", "report",
     "page")]  # installed; in the source tree
-SCRIPTS = ["model.js", "draw.js", "rows.js", "paint.js", "timeline.js", "sections.js", "compare.js",
-    "main.js"]        # in this order, as in page.cmake
+SCRIPTS = ["model.js", "curves.js", "words.js", "draw.js", "rows.js", "paint.js", "timeline.js", "memory.js", "tables.js",
+    "sections.js", "compare.js", "main.js"]  # in this order, as in page.cmake
 STYLE_MARK, DATA_MARK, SCRIPT_MARK = "/*ACS_STYLE*/", "/*ACS_DATA*/", "/*ACS_SCRIPT*/"
 
 

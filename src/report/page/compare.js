@@ -1,8 +1,9 @@
 // Two recordings beside each other: numbers, findings and pairs that came and went, kernels by name. Shows one report below.
 (function (acs) {
     "use strict";
-    const {labelOf, nameOf, time, digits, width, count, share, percent, verdict} = acs.model;
-    const {el, table, bars} = acs.draw;
+    const {labelOf, nameOf, time, digits, width, count, share, percent} = acs.model;
+    const {verdict} = acs.words;
+    const {el, section, table, bars} = acs.draw;
     const KERNELS_SHOWN = 12;
 
     // Labels of different recordings are the same by name and file: lines move.
@@ -50,11 +51,11 @@
     function numbersOf(a, b) {
         const x = a.summary, y = b.summary, idle = s => Math.max(0, s.span_ns - s.busy_ns);
         return [["Time", x.span_ns, y.span_ns, time, false], ["Ops", x.ops, y.ops, count, null],
-            ["Ops at once, possible", x.width_possible, y.width_possible, width, true],
-            ["Ops at once, achieved", x.width_achieved, y.width_achieved, width, true],
-                ["Critical path", x.critical_ns, y.critical_ns, time, false],
-            ["Nothing ran", idle(x), idle(y), time, false], ["Work of all ops", x.work_ns, y.work_ns, time, false],
-            ["Callers waited", x.host_wait_ns, y.host_wait_ns, time, false]];
+            ["Ops at once, by footprints", x.width_possible, y.width_possible, width, true],
+            ["Ops at once, as it ran", x.width_achieved, y.width_achieved, width, true],
+            ["Critical path", x.critical_ns, y.critical_ns, time, false],
+            ["Nothing ran", idle(x), idle(y), time, false], ["Time of all ops, summed", x.work_ns, y.work_ns, time, false],
+            ["Callers waited, summed", x.host_wait_ns, y.host_wait_ns, time, false]];
     }
     function numbers(a, b) {
         return el("table", {class: "numbers"}, el("caption", null, "Both runs"),
@@ -105,7 +106,8 @@
         const words = Math.abs(by - 1) < 0.005 ? "Both runs take the same time." : by < 1
             ? "B takes " + percent(1 - by) + " less time than A."
             : "B takes " + percent(by - 1) + " more time than A.";
-        return words + " A ran " + width(a.summary.width_achieved) + " ops at once, B " + width(b.summary.width_achieved) + ".";
+        return words + " On average A ran " + width(a.summary.width_achieved) + " ops at once, B " +
+            width(b.summary.width_achieved) + ".";
     }
     function bothTimes(a, b) {
         return bars([["A", a, "var(--base)"], ["B", b, "var(--accent)"]].map(([name, run, colour]) => ({name,
@@ -116,7 +118,7 @@
 
     // The page of two recordings: {node, timeline()} of the one whose report is shown.
     function compare(a, b) {
-        const {section, report} = acs.sections;
+        const {report} = acs.sections;
         const holder = el("div"), state = {};
         const buttons = [[a, "A"], [b, "B"]].map(([run, name]) => el("button",
             {type: "button", class: "tool", "aria-pressed": "false",
@@ -124,7 +126,7 @@
         function showRun(run, name) {
             buttons.forEach(button => button.setAttribute("aria-pressed", String(button.textContent === "Run " + name)));
             state.shown = report(run, true);
-            const [could, rest] = verdict(run);
+            const [could, rest] = verdict(run, state.shown.gpuMost);
             holder.replaceChildren(el("p", {class: "verdict"}, "Run " + name + ": " + could + " " + rest), state.shown.node);
         }
         showRun(b, "B");

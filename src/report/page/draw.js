@@ -2,7 +2,7 @@
 (function (acs) {
     "use strict";
     const SVG = "http://www.w3.org/2000/svg";
-    const KERNEL_COLOURS = 10;
+    const KERNEL_COLOURS = 8;
 
     // An element with attributes and children: strings become text. A name "on..." adds a listener, "class" a class.
     function el(tag, attributes, ...children) {
@@ -24,8 +24,25 @@
         return node;
     }
 
+    // A part of the page with a title.
+    function section(id, title, intro, ...children) {
+        return el("section", {id, "aria-labelledby": id + "-title"}, el("h2", {id: id + "-title"}, title),
+            intro ? el("p", {class: "intro"}, intro) : null, ...children);
+    }
+    // Words in capitals with a low line, calls and settings look like code.
+    function codeIn(text) {
+        return text.split(/(\b(?:ACS|acs)_\w+(?:=-?\w+)?(?:\([^()]*\))?)/).map((part, at) => at % 2 ? el("code", null, part)
+            : part);
+    }
+
     // A colour of the theme, as it is now (light or dark).
     const colour = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+
+    // The colour of text on a colour "#rrggbb": white or nearly black.
+    function inkOn(paint) {
+        const [red, green, blue] = [1, 3, 5].map(at => parseInt(paint.slice(at, at + 2), 16) / 255);
+        return 0.3 * red + 0.59 * green + 0.11 * blue > 0.58 ? "#14171c" : "#ffffff";
+    }
 
     // Colours of kernels by label: those with most time get one of their own.
     function kernelColours(run) {
@@ -107,7 +124,7 @@
         const body = el("tbody");
         const shown = rows.slice(0, most || 500);
         const order = {column: -1, up: false};
-        const cellOf = (cell, column) => el("td", column.right ? {class: "right"} : null,
+        const cellOf = (cell, column) => el("td", {class: column.right ? "right" : null, title: cell && cell.title},
             cell && cell.node ? cell.node : cell && cell.text !== undefined ? cell.text : String(cell));
         const fillBody = () => body.replaceChildren(...shown.map(row => el("tr", null,
             row.map((cell, at) => cellOf(cell, columns[at])))));
@@ -148,5 +165,5 @@
         };
     }
 
-    acs.draw = {el, svg, colour, kernelColours, cut, sharp, ticks, bars, stacked, table, onceAFrame};
+    acs.draw = {el, svg, section, codeIn, colour, inkOn, kernelColours, cut, sharp, ticks, bars, stacked, table, onceAFrame};
 })(window.acsReport = window.acsReport || {});

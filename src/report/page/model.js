@@ -1,13 +1,11 @@
-// The recording: columns of an op, checks of what came, words for numbers. Draws nothing and knows no document.
+// The recording: columns of an op, checks of what came, numbers as text. Draws nothing and knows no document.
 (function (acs) {
     "use strict";
 
     // Columns of a row of `ops`.
     const COLUMNS = ["seq", "label", "kind", "thread", "entered", "inserted", "ready", "issued", "began", "ended", "device",
-        "slot",
-        "lane", "method", "bundle", "level", "blocks", "threads", "bytes", "waitedFor", "conflict", "pair", "reason",
-            "reasonNs",
-        "critical", "status"];
+        "slot", "lane", "method", "bundle", "level", "blocks", "threads", "bytes", "waitedFor", "conflict", "pair", "reason",
+        "reasonNs", "critical", "status"];
     const C = Object.freeze(Object.fromEntries(COLUMNS.map((name, place) => [name, place])));
     const FORMAT = 1;
 
@@ -22,15 +20,12 @@
             throw new Error("This recording has format " + data.format + "; the page reads format " + FORMAT + ".");
         const run = Object.assign({}, data);
         for (const name of ["devices", "kinds", "methods", "reasons", "conflicts", "labels", "ops", "bundles", "deps",
-            "waits", "memory",
-            "kernels", "pairs", "findings", "what_if", "path_reasons", "path_ns", "path"])
+            "waits", "memory", "kernels", "pairs", "findings", "what_if", "path_reasons", "path_ns", "path"])
             run[name] = list(data[name]);
         run.options = data.options || {};
         run.summary = Object.assign({ops: run.ops.length, kernels: 0, work_ns: 0, busy_ns: 0, critical_ns: 0, levels: 0,
-            width_possible: 0,
-            width_achieved: 0, span_ns: 0, reasons_ns: [], host_wait_ns: 0}, data.summary);
+            width_possible: 0, width_achieved: 0, span_ns: 0, reasons_ns: [], host_wait_ns: 0}, data.summary);
         run.span = Math.max(number(run.summary.span_ns), number(data.span_ns), 1);
-        run.counters = Object.assign({t: [], ready: [], running: [], window: []}, data.counters);
         run.program = String(data.program || "program");
         const folder = commonFolder(run.labels.map(label => label[1]).concat(run.memory.map(event => event[6])));
         // Words without the folder that all files are in.
@@ -84,7 +79,7 @@
         const size = Math.abs(value);
         return size >= 99.95 ? Math.round(value).toLocaleString("en") : size >= 9.995 ? value.toFixed(1) : value.toFixed(2);
     }
-    const width = value => value >= 9.95 ? Math.round(value).toLocaleString("en") : value.toFixed(1);
+    const width = value => value >= 9.95 ? Math.round(value).toLocaleString("en") : value.toFixed(value < 0.95 ? 2 : 1);
     const count = value => Math.round(number(value)).toLocaleString("en");
     const share = (part, whole) => whole > 0 ? part / whole : 0;
     function percent(fraction) {
@@ -100,51 +95,38 @@
     }
     const plural = (many, word) => count(many) + " " + word + (many === 1 ? "" : "s");
 
-    // Words for the reasons, in the order of their phases.
-    const REASON_WORDS = {
-        window: ["Window", "The op stood in the FIFO: the window had no room."],
-        dependence: ["Other ops", "The op waited for an earlier op that it depends on."],
-        issue: ["Issue", "The op was ready, and the library had not issued it yet."],
-        stream: ["Stream", "The op waited behind others in its stream, or for a free stream."],
-        device: ["GPU", "The op was issued, and the GPU had no room for it yet."],
-    };
-    const reasonWords = name => REASON_WORDS[name] || [name, ""];
-
     // Part of the GPU's threads that the blocks of an op take, at most 1; 0: not known.
     function partOfGpu(run, op) {
         const device = run.devices[op[C.device]] || run.devices[0] || {}, room = number(device.sms) * number(device.threads);
         return room && run.backend !== "host" ? Math.min(1, op[C.blocks] * op[C.threads] / room) : 0;
     }
 
-    // What a part of the path was for.
-    const PATH_WORDS = {
-        run: ["The last op", "The op that ended last ran."],
-        dependence: ["Other ops", "An op ran that the next one depends on."],
-        stream: ["Stream", "An op ran that was before the next one in its stream."],
-        window: ["Window", "An op ran whose end made room for the next one in the window or the FIFO."],
-        "host wait": ["The caller waited", "An op ran that a caller waited for before it launched the next one."],
-        issue: ["Issue", "Nothing held the next op but the library's threads and the driver's calls."],
-        caller: ["The caller was late", "The program had not launched the next op yet."],
-    };
-    const pathWords = name => PATH_WORDS[name] || [name, ""];
-    const pathColour = name => "p-" + String(name).replace(/[^a-z]/g, "-");
+    // Why an op waited, as a part of the path has it: "result", "overwrite", "memory", "no footprint", ...
+    const CONFLICT_REASONS = {RAW: "result", WAR: "overwrite", WAW: "overwrite", "all memory": "no footprint",
+        order: "memory"};
+    const dependenceOf = (run, op) => CONFLICT_REASONS[run.conflicts[op[C.conflict]]] || "result";
+    function reasonOf(run, op) {
+        const name = run.reasons[op[C.reason]] || "none";
+        return name === "dependence" ? dependenceOf(run, op) : name;
+    }
 
-    // Phases of an op that took time: [name, from, to, what it means]. Unknown times (0) join the phase to the next known one.
+    // Phases of an op that took time: {name, reason, from, to, ran}. Unknown times (0) join the phase to the next known one.
     function phases(run, op) {
         const steps = [
-            ["in the FIFO", C.entered, C.inserted],
-            [op[C.waitedFor] >= 0 ? "waited for " + opWaitedFor(run, op) : "waited for other ops", C.inserted, C.ready],
-            ["ready, not issued", C.ready, C.issued],
-            ["in its stream", C.issued, C.began],
-            ["ran", C.began, C.ended],
+            ["in the FIFO", "window", C.entered, C.inserted],
+            ["waited for " + (op[C.waitedFor] >= 0 ? opWaitedFor(run, op) : "other ops"), dependenceOf(run, op), C.inserted,
+                C.ready],
+            ["ready, not issued", "issue", C.ready, C.issued],
+            ["issued, behind others in its stream", "stream", C.issued, C.began],
+            ["ran", "", C.began, C.ended],
         ];
         const found = [];
         let from = op[C.entered];
-        for (const [name, start, end] of steps) {
+        for (const [name, reason, start, end] of steps) {
             if (op[start] > 0)
                 from = Math.max(from, op[start]);
             if (op[end] > 0 && op[end] > from && (from > 0 || start === C.entered))
-                found.push({name: name, from: from, to: op[end], ran: end === C.ended});
+                found.push({name, reason, from, to: op[end], ran: end === C.ended});
         }
         return found;
     }
@@ -189,42 +171,8 @@
         return idle;
     }
 
-    // One sentence or three that say how the run went.
-    function verdict(run) {
-        const s = run.summary;
-        if (!run.ops.length)
-            return ["No op was recorded.", "Nothing can be said of this run."];
-        if (!(s.busy_ns > 0))
-            return ["The times of the " + plural(run.ops.length, "op") + " are not known.", ""];
-        const idle = share(s.span_ns - s.busy_ns, s.span_ns);
-        const could = "The program could run " + width(s.width_possible) + " ops at once; it ran " + width(s.width_achieved) + ".";
-        const said = [];
-        if (s.width_possible < 1.5)
-            said.push("Nearly every op needs the one before it.");
-        else if (s.width_achieved >= 0.8 * s.width_possible)
-            said.push("It used nearly all that its footprints allow.");
-        if (idle >= 0.1)
-            said.push("In " + percent(idle) + " of the time nothing ran.");
-        const first = run.findings[0];
-        if (first && first.title)
-            said.push("Most costly: " + sentence(run.short(first.title)));
-        const gain = bestGain(run);
-        if (gain)
-            said.push("In the simulator " + gain.words + " takes " + percent(gain.part) + " less time.");
-        return [could, said.join(" ")];
-    }
-    // The setting that the simulator gains most by, from a tenth on: {words, part}, or null.
-    function bestGain(run) {
-        const rows = run.what_if.filter(row => row.ns > 0), best = rows.reduce((a, b) => b.ns < a.ns ? b : a, rows[0]);
-        const part = best ? 1 - best.ns / rows[0].ns : 0;
-        return part >= 0.1 ? {words: best.setting || best.name, part} : null;
-    }
-    function sentence(text) {
-        return String(text).replace(/\.?$/, ".");
-    }
+    const sentence = text => String(text).replace(/\.?$/, ".");
 
-    acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, timeAt, digits, width, count, share, percent, bytes,
-        plural,
-        partOfGpu, reasonWords, pathWords, pathColour, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, verdict,
-            sentence};
+    acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, timeAt, digits, width, count, share, percent,
+        bytes, plural, partOfGpu, reasonOf, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, sentence};
 })(window.acsReport = window.acsReport || {});

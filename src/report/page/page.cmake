@@ -1,7 +1,7 @@
 # Writes a C file with the text of the page, as arrays of lines: acs_page_head before its data, acs_page_tail behind.
 #   cmake -D FOLDER=<here> -D OUTPUT=<file.c> -P page.cmake
 # tools/acs_report/page.py joins the same parts in the same order.
-set(SCRIPTS model.js draw.js rows.js paint.js timeline.js sections.js compare.js main.js)
+set(SCRIPTS model.js curves.js words.js draw.js rows.js paint.js timeline.js memory.js tables.js sections.js compare.js main.js)
 
 file(READ ${FOLDER}/page.html page)
 file(READ ${FOLDER}/page.css style)

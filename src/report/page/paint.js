@@ -1,9 +1,10 @@
 // The timeline's two canvases: curves of the width above, rows below. Draws what it is given, and keeps nothing.
 (function (acs) {
     "use strict";
-    const {C, nameOf, timeAt, width, phases, chain} = acs.model;
-    const {colour, cut, ticks} = acs.draw;
-    const {above, perPixel} = acs.rows;
+    const {C, nameOf, time, timeAt, count, percent, phases, chain} = acs.model;
+    const {pathWords, pathColour, isGpuEmpty} = acs.words;
+    const {colour, cut, inkOn, ticks} = acs.draw;
+    const {above, perPixel} = acs.curves;
 
     const GUTTER = 118, RIGHT = 14, AXIS = 22, OVERVIEW = 30, STRIP = 46; // pixels
     const CHAIN_DRAWN = 200;
@@ -14,34 +15,32 @@
 
     // ---------------------------------------------------------------------------------------------------------- widths
 
-    // Overview with the shown part, axis, and strips: running, ready, in the window.
-    function drawWidths(context, w, run, view, counters) {
+    // Overview with the shown part, axis, and strips: running, ready, in the window, part of the GPU.
+    function drawWidths(context, w, run, view, curves) {
         const pixels = pixelsOf(w);
-        const text = colour("text"), faint = colour("faint"), line = colour("line");
+        const theme = {text: colour("text"), faint: colour("faint"), line: colour("line"), curve: colour("curve")};
         context.font = "12px system-ui, sans-serif";
         context.textBaseline = "middle";
-        drawOverview(context, pixels, run, view, counters, {text, faint, line});
-        drawAxis(context, pixels, view, {faint, line}, OVERVIEW, heightOfWidths(run, counters));
-        stripsOf(run, counters).forEach((strip, place) =>
-            drawStrip(context, pixels, view, counters, strip, OVERVIEW + AXIS + place * (STRIP + 6), {text, faint, line}));
+        drawOverview(context, pixels, view, curves, theme);
+        drawAxis(context, pixels, view, theme, OVERVIEW, heightOfWidths(run, curves));
+        stripsOf(run, curves).forEach((strip, place) =>
+            drawStrip(context, pixels, view, strip, OVERVIEW + AXIS + place * (STRIP + 6), theme));
     }
-    function stripsOf(run, counters) {
-        const all = [{name: "ops running", values: counters.running, colour: "running", aim: run.summary.width_possible,
-            words: "possible: " + width(run.summary.width_possible)},
-        {name: "ready, waiting", values: counters.ready, colour: "ready"},
-        {name: "in the window", values: counters.window, colour: "window", aim: Number(run.options.window) || 0,
-            words: "limit: " + run.options.window},
-        {name: "GPU taken", t: counters.gpuT, values: counters.gpu, colour: "gpu", unit: " %", top: 100}];
-        return all.filter(strip => strip.values && strip.values.length);
+    function stripsOf(run, curves) {
+        const limit = Number(run.options.window) || 0;
+        const all = [{name: "ops running", curve: curves.running}, {name: "ready, not begun", curve: curves.ready},
+            {name: "in the window", curve: curves.window, aim: limit, words: "limit: " + count(limit)},
+            {name: "GPU taken", curve: isGpuEmpty(curves.gpuMost) ? {t: []} : curves.gpu, words: "", top: 1}];
+        return all.filter(strip => strip.curve.t.length);
     }
-    const heightOfWidths = (run, counters) => OVERVIEW + AXIS + stripsOf(run, counters).length * (STRIP + 6);
+    const heightOfWidths = (run, curves) => OVERVIEW + AXIS + stripsOf(run, curves).length * (STRIP + 6);
 
-    function drawOverview(context, pixels, run, view, counters, theme) {
-        const {mean} = perPixel(counters.t, counters.running, 0, view.span, pixels);
+    function drawOverview(context, pixels, view, curves, theme) {
+        const {mean} = perPixel(curves.running.t, curves.running.values, 0, view.span, pixels);
         const top = Math.max(...mean, 1e-9);
         context.fillStyle = theme.faint;
         context.fillText("the whole run", 4, OVERVIEW / 2);
-        context.fillStyle = colour("running");
+        context.fillStyle = theme.curve;
         for (let x = 0; x < pixels; x++)
             context.fillRect(GUTTER + x, OVERVIEW - 3 - (OVERVIEW - 6) * mean[x] / top, 1, (OVERVIEW - 6) * mean[x] / top);
         const left = GUTTER + view.from / view.span * pixels, right = GUTTER + view.to / view.span * pixels;
@@ -52,30 +51,36 @@
         context.lineWidth = 1.5;
         context.strokeRect(left + 0.5, 1, Math.max(3, right - left - 1), OVERVIEW - 2);
     }
+    // The axis names its round times, and the end of what is shown.
     function drawAxis(context, pixels, view, theme, y, bottom) {
-        context.textAlign = "center";
-        context.lineWidth = 1;
         const marks = ticks(view.from, view.to, pixels / 110), step = marks.length > 1 ? marks[1] - marks[0] : view.to - view.from;
+        const end = view.to >= view.span ? time(view.to) : timeAt(view.to, step / 10);
+        const free = GUTTER + pixels - context.measureText(end).width - 40;
+        context.lineWidth = 1;
         for (const at of marks) {
             const x = GUTTER + view.x(at, pixels);
             context.fillStyle = theme.line;
             context.fillRect(Math.round(x), y + AXIS - 4, 1, bottom - y - AXIS + 4);
             context.fillStyle = theme.faint;
-            context.fillText(timeAt(at, step), Math.min(x, GUTTER + pixels - 16), y + AXIS / 2);
+            context.textAlign = "center";
+            if (x < free)
+                context.fillText(timeAt(at, step), x, y + AXIS / 2);
         }
+        context.textAlign = "right";
+        context.fillText(end, GUTTER + pixels, y + AXIS / 2);
         context.textAlign = "left";
     }
-    function drawStrip(context, pixels, view, counters, strip, y, theme) {
-        const {mean, most} = perPixel(strip.t || counters.t, strip.values, view.from, view.to, pixels);
-        const highest = Math.max(1, strip.values.reduce((a, b) => Math.max(a, b), 0));
-        const aim = strip.aim || 0;
-        const top = strip.top || 1.1 * Math.max(highest, aim <= 8 * highest ? aim : 0);
+    // One curve: the mean of each pixel, and pale the most of it. Its scale is that of the shown span.
+    function drawStrip(context, pixels, view, strip, y, theme) {
+        const {mean, most} = perPixel(strip.curve.t, strip.curve.values, view.from, view.to, pixels);
+        const highest = most.reduce((a, b) => Math.max(a, b), 0), aim = strip.aim || 0;
+        const top = strip.top || 1.1 * Math.max(highest, 1, aim <= 8 * highest ? aim : 0);
         const height = value => STRIP * Math.min(1, value / top);
         context.fillStyle = colour("strip");
         context.fillRect(GUTTER, y, pixels, STRIP);
+        context.fillStyle = theme.curve;
         for (const [values, alpha] of [[most, 0.35], [mean, 1]]) {
             context.globalAlpha = alpha;
-            context.fillStyle = colour(strip.colour);
             for (let x = 0; x < pixels; x++)
                 if (values[x] > 0)
                     context.fillRect(GUTTER + x, y + STRIP - height(values[x]), 1, height(values[x]));
@@ -84,7 +89,7 @@
         context.fillStyle = theme.text;
         context.fillText(strip.name, 4, y + (aim > 0 ? 8 : 15));
         context.fillStyle = theme.faint;
-        context.fillText("at most " + acs.model.count(highest) + (strip.unit || ""), 4, y + (aim > 0 ? 23 : 31));
+        context.fillText("at most " + (strip.top ? percent(highest) : count(highest)), 4, y + (aim > 0 ? 23 : 31));
         if (aim > 0)
             drawAim(context, pixels, strip, y, aim <= top ? y + STRIP - height(aim) : -1);
     }
@@ -109,9 +114,8 @@
         context.font = "11px system-ui, sans-serif";
         context.textBaseline = "middle";
         const theme = {text: colour("text"), faint: colour("faint"), line: colour("line"), strip: colour("strip"),
-            back: colour("back"),
-            wait: colour("wait"), memory: colour("memory"), idle: colour("idle"), accent: colour("accent"),
-                inside: colour("inside"), bundle: colour("bundle")};
+            back: colour("back"), wait: colour("p-host-wait"), memory: colour("memory"), idle: colour("idle"),
+            launch: colour("launch"), bundle: colour("bundle")};
         const paints = new Map();
         const paint = name => {
             if (!paints.has(name))
@@ -119,7 +123,7 @@
             return paints.get(name);
         };
         theme.kernel = label => paint(state.colours.name(label));
-        theme.path = name => paint(acs.model.pathColour(name));
+        theme.path = name => paint(pathColour(name));
         drawBundles(context, pixels, state, theme);
         for (const row of state.rows) {
             if (row.head)
@@ -175,7 +179,7 @@
         drawName(context, row, theme);
         context.fillStyle = theme.strip;
         context.fillRect(GUTTER, y, pixels, height);
-        context.fillStyle = theme.accent;
+        context.fillStyle = theme.launch;
         let drawn = -1;
         for (let at = above(row.launches, view.from - 1); at < row.launches.length && row.launches[at] <= view.to; at++) {
             const x = Math.round(view.x(row.launches[at], pixels));
@@ -190,7 +194,7 @@
             const waits = typeof block.type === "number";
             context.fillStyle = waits ? theme.wait : theme.memory;
             context.fillRect(GUTTER + left, y, Math.max(1, right - left), height);
-            context.fillStyle = theme.inside;
+            context.fillStyle = inkOn(waits ? theme.wait : theme.memory);
             context.fillText(cut(context, waits ? WAIT_NAMES[block.type] || "waits" : block.type, right - left - 8),
                 GUTTER + left + 4,
                 row.y + row.height / 2);
@@ -217,12 +221,13 @@
                 context.fillStyle = theme.path(run.path_reasons[reasons[x]]);
                 context.fillRect(GUTTER + x, row.y + 2, 1, height);
             }
-        context.fillStyle = theme.inside;
         for (const [, from, to, reason] of row.path) {
             const left = Math.max(0, view.x(from, pixels)), right = Math.min(pixels, view.x(to, pixels));
-            if (right - left > 40)
-                context.fillText(cut(context, acs.model.pathWords(run.path_reasons[reason])[0], right - left - 8), GUTTER +
-                    left + 4, row.y + row.height / 2);
+            if (right - left <= 40)
+                continue;
+            context.fillStyle = inkOn(theme.path(run.path_reasons[reason]));
+            context.fillText(cut(context, pathWords(run.path_reasons[reason])[0], right - left - 8), GUTTER + left + 4,
+                row.y + row.height / 2);
         }
     }
 
@@ -281,7 +286,7 @@
             context.fillRect(GUTTER + left, y, right - left - gap, 2);
         }
         if (height >= 9 && right - left > 26) {
-            context.fillStyle = theme.inside;
+            context.fillStyle = inkOn(theme.kernel(op[C.label]));
             context.fillText(cut(context, nameOf(state.run, op[C.label]), right - left - 8), GUTTER + left + 4, y +
                 height / 2 + 0.5);
         }
@@ -322,6 +327,8 @@
             return {left: GUTTER + Math.min(pixels, Math.max(0, view.x(op[C.began], pixels))),
                 right: GUTTER + Math.min(pixels, Math.max(0, view.x(op[C.ended], pixels))), y: row.y, height: row.height};
         };
+        const isInside = (from, to) => Math.max(from.right, to.left) > GUTTER &&
+            Math.min(from.right, to.left) < GUTTER + pixels;
         const frame = (at, thick) => {
             context.lineWidth = thick;
             context.strokeRect(at.left - 0.5, at.y + 0.5, Math.max(3, at.right - at.left), at.height - 1);
@@ -339,10 +346,9 @@
         context.lineWidth = 1.5;
         for (let at = 0; at + 1 < places.length; at++) {
             const to = box(places[at]), from = box(places[at + 1]);
-            if (to && from)
+            if (to && from && isInside(from, to))
                 arrow(context, from.right, from.y + from.height / 2, to.left, to.y + to.height / 2);
         }
-        context.strokeStyle = theme.accent;
         const own = box(state.selected);
         if (own) {
             frame(own, 3);
@@ -370,14 +376,10 @@
                 return;
             const left = Math.max(0, state.view.x(phase.from, pixels)),
                 right = Math.min(pixels, state.view.x(phase.to, pixels));
-            context.fillStyle = colour(phaseColour(phase));
+            context.fillStyle = colour(pathColour(phase.reason));
             if (right > left)
                 context.fillRect(GUTTER + left, own.y + own.height - 3, right - left, 3);
         });
     }
-    const phaseColour = phase => phase.ran ? "running" : phase.name === "in the FIFO" ? "r-window"
-        : phase.name.startsWith("waited") ? "r-dependence"
-        : phase.name.startsWith("ready") ? "r-issue" : "r-device";
-
-    acs.paint = {drawWidths, heightOfWidths, drawRows, phaseColour, pixelsOf, GUTTER, OVERVIEW, CHAIN_DRAWN, WAIT_NAMES};
+    acs.paint = {drawWidths, heightOfWidths, drawRows, pixelsOf, GUTTER, OVERVIEW, CHAIN_DRAWN, WAIT_NAMES};
 })(window.acsReport = window.acsReport || {});

@@ -1,9 +1,11 @@
-// What the timeline draws, without drawing it: rows of callers and streams, bundles, curves over time, and the shown span of time.
+// What the timeline draws, without drawing it: rows of callers and streams, bundles, and the shown span of time.
 (function (acs) {
     "use strict";
-    const {C, partOfGpu, ran} = acs.model;
+    const {C, opStart, opEnd, ran} = acs.model;
 
     const CALLER_ROW = 20, HEAD_ROW = 18, MOST_CALLERS = 12, SHORTEST_VIEW_NS = 200;
+    const FEW_OPS = 0.1, MANY_LANES = 8, LEAST_JOINED = 3; // streams with few ops share rows
+    const OPS_AROUND = 20, ALIKE_AROUND = 3; // at least so many ops, and so many of its kind, around an op that is shown
 
     const rowHeight = rows => rows <= 20 ? 20 : rows <= 40 ? 15 : rows <= 80 ? 11 : 8;
 
@@ -23,8 +25,8 @@
             callers.set(wait[0], true);
         for (const event of run.memory)
             callers.set(event[8], true);
-        const rows = [], sorted = [...lanes.values()].sort((a, b) => a.device - b.device || slotOrder(a) - slotOrder(b) ||
-            a.lane - b.lane);
+        const rows = [], sorted = joinSmall(run, [...lanes.values()]).sort((a, b) => a.device - b.device ||
+            slotOrder(a) - slotOrder(b) || a.lane - b.lane);
         let y = 0, device = null;
         const add = row => {
             row.y = y;
@@ -32,7 +34,7 @@
             rows.push(row);
         };
         if (run.path.length) {
-            add({head: "Why it is not done sooner", height: HEAD_ROW});
+            add({head: "What the end of the run waited for", height: HEAD_ROW});
             add({path: [...run.path].filter(part => part[2] > part[1]).sort((a, b) => a[1] - b[1]), name: "the path",
                 height: CALLER_ROW});
         }
@@ -51,7 +53,7 @@
             device = lane.device;
             lane.ops.sort((a, b) => run.ops[a][C.began] - run.ops[b][C.began]);
             lane.began = Float64Array.from(lane.ops, place => run.ops[place][C.began]);
-            lane.name = lane.lane > 0 ? "" : lane.slot < 0 ? "on the host" : "stream " + lane.slot;
+            lane.name = lane.joined || (lane.lane > 0 ? "" : lane.slot < 0 ? "on the host" : "stream " + lane.slot);
             lane.height = height;
             lane.fits = named.get(lane.device + "/" + lane.slot) >= 11;
             add(lane);
@@ -78,6 +80,36 @@
     }
     const slotOrder = lane => lane.slot < 0 ? 1e9 : lane.slot;
 
+    // The same lanes, but streams with few ops share as few rows as their ops need, below the others of their device.
+    function joinSmall(run, lanes) {
+        const most = lanes.reduce((a, lane) => Math.max(a, lane.ops.length), 0);
+        const isSmall = lane => lane.slot >= 0 && lane.ops.length <= FEW_OPS * most &&
+            lane.ops.every(place => run.ops[place][C.bundle] < 0);
+        const small = lanes.length > MANY_LANES ? lanes.filter(isSmall) : [];
+        const joined = [], left = [];
+        for (const device of new Set(small.map(lane => lane.device))) {
+            const own = small.filter(lane => lane.device === device);
+            if (own.length < LEAST_JOINED)
+                continue;
+            left.push(...own);
+            joined.push(...packed(run, own.flatMap(lane => lane.ops)).map((ops, at) => ({device, slot: 1e8, lane: at, ops,
+                joined: at ? "" : own.length + " other streams"})));
+        }
+        return lanes.filter(lane => !left.includes(lane)).concat(joined);
+    }
+    // Ops in as few rows as they need so that none overlap.
+    function packed(run, places) {
+        const rows = [];
+        for (const place of places.sort((a, b) => run.ops[a][C.began] - run.ops[b][C.began])) {
+            const op = run.ops[place], row = rows.find(one => one.end <= op[C.began]) || {ops: [], end: 0};
+            if (!row.ops.length)
+                rows.push(row);
+            row.ops.push(place);
+            row.end = op[C.ended];
+        }
+        return rows.map(row => row.ops);
+    }
+
     // What a caller did: launches as ticks, waits and calls for memory as blocks.
     function callerRow(run, thread) {
         const launches = run.ops.filter(op => op[C.thread] === thread && op[C.entered] > 0).map(op => op[C.entered]);
@@ -91,67 +123,30 @@
                 .sort((a, b) => a.from - b.from)};
     }
 
-    // First place in a sorted array whose value is above.
-    function above(sorted, value) {
-        let low = 0, high = sorted.length;
-        while (low < high) {
-            const middle = (low + high) >> 1;
-            if (sorted[middle] <= value)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        return low;
+    // From when to when an op waited and ran. `upstream`: what it waited for; `kind`: of the finding that it shows.
+    function waitOf(run, op, upstream, kind) {
+        const wait = kind === "host wait" && run.waits.find(one => one[0] === op[C.thread] && one[3] >= opEnd(op));
+        const known = [opStart(op), op[C.began], opEnd(op)].filter(at => at > 0), began = op[C.began] || Math.max(...known, 0);
+        if (wait)
+            return [Math.min(began, wait[2]), wait[3]];
+        if (kind === "window" || run.reasons[op[C.reason]] === "window")
+            return [opStart(op), opEnd(op)];
+        if (upstream && upstream[C.began] && kind !== "streams" && kind !== "issue")
+            return [Math.min(upstream[C.began], began), opEnd(op)];
+        return [Math.min(op[C.ready] || began, began), opEnd(op)];
     }
-
-    // A sum over the ops that run, as steps: {t, values}. `weigh` says what an op adds.
-    function sumOfRunning(run, weigh) {
-        const changes = [], made = {t: [], values: []};
-        for (const op of run.ops)
-            if (ran(op) && weigh(op) > 0)
-                changes.push([op[C.began], weigh(op)], [op[C.ended], -weigh(op)]);
-        changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
-        let sum = 0;
-        for (const [at, by] of changes) {
-            sum = Math.max(0, sum + by);
-            made.t.push(at);
-            made.values.push(sum);
-        }
-        return made;
-    }
-    // Counters of the recording, or of the ops where it has none; and how full the GPUs were, in percent.
-    function countersOf(run) {
-        const made = Object.assign({}, run.counters);
-        if (!made.t.length) {
-            const running = sumOfRunning(run, () => 1);
-            Object.assign(made, {t: running.t, running: running.values, ready: [], window: []});
-        }
-        const gpu = sumOfRunning(run, op => 100 * partOfGpu(run, op) / Math.max(1, run.devices.length));
-        return Object.assign(made, {gpuT: gpu.t, gpu: gpu.values.map(value => Math.min(100, value))});
-    }
-
-    // Mean and most of a stepped curve in each pixel of [from, to).
-    function perPixel(t, values, from, to, pixels) {
-        const mean = new Float64Array(pixels), most = new Float64Array(pixels);
-        const step = (to - from) / pixels;
-        let at = Math.max(0, above(t, from) - 1);
-        for (let pixel = 0; pixel < pixels; pixel++) {
-            const begin = from + pixel * step, end = begin + step;
-            let sum = 0;
-            while (at < t.length && t[at] < end) {
-                const last = at + 1 < t.length ? t[at + 1] : Infinity;
-                const part = Math.min(last, end) - Math.max(t[at], begin);
-                if (part > 0) {
-                    sum += part * values[at];
-                    most[pixel] = Math.max(most[pixel], values[at]);
-                }
-                if (last > end)
-                    break;
-                at++;
-            }
-            mean[pixel] = sum / step;
-        }
-        return {mean, most};
+    // The span that shows the whole wait of the first of these ops, and enough around it to see what recurs.
+    function spanToShow(run, places, kind) {
+        const op = run.ops[places[0]], upstream = run.ops[places[1]] || run.ops[op[C.waitedFor]];
+        const [first, last] = waitOf(run, op, upstream, kind), centre = (first + last) / 2;
+        const isEnough = half => {
+            const there = run.ops.filter(one => ran(one) && one[C.ended] > centre - half && one[C.began] < centre + half);
+            return there.length >= OPS_AROUND && there.filter(one => one[C.label] === op[C.label]).length >= ALIKE_AROUND;
+        };
+        let half = Math.max(0.65 * (last - first), SHORTEST_VIEW_NS);
+        while (half < run.span && !isEnough(half))
+            half *= 1.3;
+        return [centre - half, centre + half];
     }
 
     // The shown span of time. Tells its followers of each change.
@@ -171,5 +166,5 @@
         return view;
     }
 
-    acs.rows = {layRows, above, countersOf, perPixel, makeView, SHORTEST_VIEW_NS};
+    acs.rows = {layRows, makeView, spanToShow};
 })(window.acsReport = window.acsReport || {});

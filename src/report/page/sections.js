@@ -1,22 +1,18 @@
-// The sections of one recording: headline, findings, timeline, where time went, what if, memory, tables.
+// The sections of one recording: headline, findings, timeline, where the time went, what if.
 (function (acs) {
     "use strict";
-    const {C, nameOf, placeOf, time, width, count, share, percent, bytes, plural, partOfGpu, reasonWords,
-        verdict} = acs.model;
-    const {el, svg, bars, stacked, table, kernelColours} = acs.draw;
+    const {C, nameOf, placeOf, time, width, count, share, percent, plural} = acs.model;
+    const {pathWords, pathColour, KIND_WORDS, isGpuEmpty, verdict, needsOf, simulatorWords} = acs.words;
+    const {el, section, bars, stacked, codeIn, kernelColours} = acs.draw;
+    const {tables, fillsOf, methodsOf, glossary, linkWords, METHOD_WORDS} = acs.tables;
 
-    const FINDINGS_SHOWN = 6, FULL = 0.95, KERNELS_SHOWN = 12, PAIRS_SHOWN = 300, WAITS_SHOWN = 300;
-
-    function section(id, title, intro, ...children) {
-        return el("section", {id, "aria-labelledby": id + "-title"}, el("h2", {id: id + "-title"}, title),
-            intro ? el("p", {class: "intro"}, intro) : null, ...children);
-    }
+    const FINDINGS_SHOWN = 6, FULL = 0.95, KERNELS_SHOWN = 12;
     const none = words => el("p", {class: "note"}, words);
 
     // -------------------------------------------------------------------------------------------------------- headline
 
-    function headline(run) {
-        const s = run.summary, [could, rest] = verdict(run);
+    function headline(run, curves) {
+        const s = run.summary, [could, rest] = verdict(run, curves.gpuMost);
         const idle = share(s.span_ns - s.busy_ns, s.span_ns);
         const tile = (name, value, note, title) => el("div", {class: "tile", title}, el("dt", null, name),
             el("dd", null, value, note ? el("span", {class: "note"}, note) : null));
@@ -29,14 +25,14 @@
                 tile("Ops", count(s.ops), plural(s.kernels, "kernel"), "Ops in this recording"),
                 tile("Time", time(s.span_ns || run.span), "first op to last end",
                     "From the entry of the first op to the end of the last"),
-                el("div", {class: "tile wide",
-                    title: "Ops at once: the work divided by the critical path, and by the time in which ops ran"},
-                    el("dt", null, "Ops at once"), el("dd", null, widthBars(s))),
+                el("div", {class: "tile wide", title: "The time that all ops take, each alone, divided by the critical path " +
+                    "and by the time of the run. Ops that run at once can be slower than alone, so it can be below 1"},
+                el("dt", null, "Ops at once, on average"), el("dd", null, widthBars(s))),
                 tile("Critical path", time(s.critical_ns), percent(share(s.critical_ns, s.span_ns)) + " of the time, " +
-                    plural(s.levels, "op"),
-                    "The longest chain of ops that need each other. No setting makes the run shorter than this"),
+                    plural(s.levels, "op"), "The longest chain of ops that need each other, as their footprints say. " +
+                    "Each op counts as long as it takes alone"),
                 tile("Nothing ran", s.busy_ns > 0 ? percent(idle) : "not known",
-                    s.busy_ns > 0 ? time(s.span_ns - s.busy_ns) + " of the time" : "",
+                    s.busy_ns > 0 ? time(s.span_ns - s.busy_ns) + " without an op that ran" : "",
                     "Time in which no op ran")) : null,
             partly(run));
     }
@@ -63,15 +59,11 @@
             el("span", {class: "width-track"}, el("span", {class: "width-bar", style: "width:" + 100 * value / most +
                 "%;background:" + colour})),
             el("b", null, value > 0 ? width(value) : "?"));
-        return [bar("possible", s.width_possible, "var(--aim)"), bar("achieved", s.width_achieved, "var(--running)")];
+        return [bar("by footprints", s.width_possible, "var(--aim)"),
+            bar("as it ran", s.width_achieved, "var(--good)")];
     }
 
     // -------------------------------------------------------------------------------------------------------- findings
-
-    const KIND_WORDS = {war: "buffer used again", "false dependence": "footprint too large",
-        "host wait": "the caller waits", window: "window too small",
-        streams: "too few streams", fills: "a kernel fills the GPU", allocation: "allocation", chain: "a chain",
-            issue: "issue takes long"};
 
     function findings(run, show) {
         if (!run.findings.length)
@@ -81,7 +73,7 @@
         const cards = run.findings.map((finding, place) => card(run, finding, place, show));
         const rest = cards.slice(FINDINGS_SHOWN);
         return section("findings", "What costs the most",
-            "Most costly first. The bar is the cost beside the time of the run; costs can overlap.",
+            "The most costly first. Each bar is the cost, as a part of the run's time. Costs can overlap, so do not add them.",
             el("ol", {class: "cards"}, cards.slice(0, FINDINGS_SHOWN)),
             rest.length ? el("details", null, el("summary", null, plural(rest.length, "smaller finding")),
                 el("ol", {class: "cards", start: FINDINGS_SHOWN + 1}, rest)) : null);
@@ -92,51 +84,34 @@
             el("div", {class: "card-head"}, el("span", {class: "rank"}, String(place + 1)),
                 el("h3", null, run.short(finding.title)),
                 el("span", {class: "kind"}, KIND_WORDS[finding.kind] || String(finding.kind || ""))),
-            el("div", {class: "cost", title: "Cost, beside the time of the run"},
+            el("div", {class: "cost", title: "The cost, as a part of the run's time"},
                 el("div", {class: "bar-track"}, el("div", {class: "bar", style: "width:" + Math.min(100, 100 * part) +
                     "%;background:var(--cost)"})),
                 el("span", null, el("b", null, time(finding.ns || 0)), part > 1 ? ", summed over ops" : ", " +
                     percent(part) + " of the time")),
+            finding.how ? el("p", {class: "note how"}, "The cost: " + uncapital(run.short(finding.how))) : null,
             finding.text ? el("p", null, run.short(finding.text)) : null,
             finding.fix ? el("p", {class: "fix"}, el("b", null, "What to do: "), codeIn(run.short(finding.fix))) : null,
-            places.length ? el("button", {type: "button", class: "tool", onclick: () => show(places)},
+            places.length ? el("button", {type: "button", class: "tool", onclick: () => show(places, finding.kind)},
                 "Show in the timeline") : null);
     }
-    // Words in capitals with a low line, calls and settings look like code.
-    function codeIn(text) {
-        return text.split(/(\b(?:ACS|acs)_\w+(?:=-?\w+)?(?:\([^()]*\))?)/).map((part, at) => at % 2 ? el("code", null, part)
-            : part);
-    }
+    const uncapital = text => text.charAt(0).toLowerCase() + text.slice(1);
 
     // ----------------------------------------------------------------------------------------------- where the time went
 
     // The whole time by what the end waited for: the parts of the path are the time.
     function pathBar(run) {
         const total = run.path_ns.reduce((sum, ns) => sum + ns, 0);
-        const parts = run.path_reasons.map((name, at) => ({name: acs.model.pathWords(name)[0],
-            title: acs.model.pathWords(name)[1], value: run.path_ns[at] || 0,
-            colour: "var(--" + acs.model.pathColour(name) + ")",
-                words: percent(share(run.path_ns[at] || 0, total)) + ", " + time(run.path_ns[at] || 0)}))
+        const parts = run.path_reasons.map((name, at) => ({name: pathWords(name)[0],
+            title: pathWords(name)[1], value: run.path_ns[at] || 0, colour: "var(--" + pathColour(name) + ")",
+            words: percent(share(run.path_ns[at] || 0, total)) + ", " + time(run.path_ns[at] || 0)}))
             .filter(part => part.value > 0);
         return parts.length ? el("div", {class: "path"},
-            el("p", null, "The whole time, walked back from the op that ended last: at each moment one thing kept the program from being done."),
-            stacked(parts, "Time by what the end waited for")) : null;
-    }
-    function reasons(run) {
-        const sums = run.summary.reasons_ns, total = sums.reduce((sum, ns) => sum + ns, 0);
-        const parts = run.reasons.map((name, at) => ({name: reasonWords(name)[0], title: reasonWords(name)[1],
-            value: at ? sums[at] || 0 : 0,
-            colour: "var(--r-" + name + ")", words: percent(share(sums[at] || 0, total))})).filter(part => part.value > 0);
-        if (!parts.length)
-            return none("No op waited.");
-        return el("div", null,
-            el("p", null, "On average an op waited " + time(total / run.summary.ops) + " and ran " +
-                time(run.summary.work_ns / run.summary.ops) +
-                ". The bar parts the waiting by what held each op longest."),
-            stacked(parts, "Waiting of ops by reason"),
-            run.summary.host_wait_ns > 0 ? el("p", null, "Callers waited " + time(run.summary.host_wait_ns) + " in " +
-                plural(run.waits.length, "wait") + ".")
-                : null);
+            el("p", null, "The path goes back from the op that ended last, each time to what was waited for. Its parts are the whole time."),
+            stacked(parts, "Time by what the end of the run waited for"),
+            run.summary.host_wait_ns > 0 ? el("p", null, "Callers waited " + plural(run.waits.length, "time") + ", " +
+                time(run.summary.host_wait_ns) + " summed over all waits. Only where the path has them did they cost time.")
+                : null) : null;
     }
     function byKernel(run, highlight) {
         const colours = kernelColours(run), fills = fillsOf(run);
@@ -148,35 +123,25 @@
             note: noteOf(row[0]), value: row[2], colour: colours.css(row[0]),
             words: [el("b", null, time(row[2])), " " + percent(share(row[2], run.summary.work_ns)) + ", " +
                 plural(row[1], "op")]}));
-        return rows.length ? [bars(rows), run.kernels.length > KERNELS_SHOWN
+        return rows.length ? [none("Summed over all ops, of which many run at once. Percentages are parts of the time of all ops."),
+            bars(rows), run.kernels.length > KERNELS_SHOWN
             ? none("The table of kernels has all " + run.kernels.length + ".") : null]
             : none("No kernel ran.");
     }
     function where(run, highlight) {
-        return section("where", "Where the time went", null, pathBar(run),
-            el("div", {class: "columns"},
-                el("div", null, el("h3", null, "Why ops waited"), reasons(run)),
-                el("div", null, el("h3", null, "Time by kernel"), byKernel(run, highlight))));
+        return section("where", "Where the time went", null, pathBar(run), isPlain(run) ? el("p", null, plainWords(run)) : null,
+            el("h3", null, "Time by kernel"), byKernel(run, highlight));
     }
 
     // --------------------------------------------------------------------------------------------------- how it was issued
 
-    // Ops by issue method: [{name, ops, ns}], most ops first.
-    function methodsOf(run) {
-        const found = new Map();
-        for (const op of run.ops) {
-            const name = run.methods[op[C.method]] || "unknown";
-            const row = found.get(name) || {name, ops: 0, bundled: 0};
-            row.ops++;
-            row.bundled += op[C.bundle] >= 0;
-            found.set(name, row);
-        }
-        return [...found.values()].sort((a, b) => b.ops - a.ops);
+    // Whether all ops went one way, and none in bundles: then a sentence says it.
+    const isPlain = run => run.ops.length > 0 && methodsOf(run).length === 1 && !run.bundles.length;
+    function plainWords(run) {
+        const name = methodsOf(run)[0].name, words = {launch: "Each op was issued by a launch of its own.",
+            unknown: "How the ops were issued is not known."}[name];
+        return (words || "All ops were issued by the method " + name + ": " + METHOD_WORDS[name] + ".") + " " + issueWait(run);
     }
-    const METHOD_WORDS = {launch: "each op by a launch of its own", replay: "bundles as graphs that are kept",
-        layers: "bundles as graphs of layers",
-        gpu: "the GPU issues ops of a bundle", resident: "one kernel on the GPU runs the blocks of the ops",
-            unknown: "not known"};
     // How long ready ops waited to be issued.
     function issueWait(run) {
         const known = run.ops.filter(op => op[C.ready] > 0 && op[C.issued] >= op[C.ready]);
@@ -184,21 +149,21 @@
         return sum > 0 ? "A ready op waited " + time(sum / known.length) + " on average until it was issued." : "";
     }
     function issued(run) {
+        if (isPlain(run) || !run.ops.length)
+            return null;
         const methods = methodsOf(run);
-        const parts = methods.map((row, place) => ({name: row.name, value: row.ops, colour: "var(--k" + (place + 2) % 10 +
-            ")",
+        const parts = methods.map((row, place) => ({name: row.name, value: row.ops, colour: ISSUE_COLOURS[place] || "var(--aim)",
             words: percent(share(row.ops, run.ops.length)), title: METHOD_WORDS[row.name] || ""}));
-        const handing = run.bundles.filter(one => one[3] > one[2] && one[2] > 0).reduce((sum, one) => sum + one[3] - one[2],
-            0);
+        const handed = run.bundles.filter(one => one[3] > one[2] && one[2] > 0);
+        const handing = handed.reduce((sum, one) => sum + one[3] - one[2], 0);
         const inBundles = run.ops.filter(op => op[C.bundle] >= 0).length;
-        return section("issue", "How it was issued", null, parts.length ? stacked(parts, "Ops by issue method")
-            : none("No op was issued."),
+        return section("issue", "How it was issued", null, stacked(parts, "Ops by issue method"),
             run.bundles.length ? el("p", null, plural(run.bundles.length, "bundle") + " had " + plural(inBundles, "op") +
-                ", " +
-                width(inBundles / run.bundles.length) + " each." + (handing ? " Handing them over took " +
-                    time(handing / run.bundles.length) + " each." : ""))
-                : run.ops.length ? el("p", null, "No op was part of a bundle.") : null, el("p", null, issueWait(run)));
+                ", " + width(inBundles / run.bundles.length) + " each on average." + (handing
+                ? " To hand over a bundle took " + time(handing / handed.length) + " on average." : ""))
+                : el("p", null, "No op was part of a bundle."), el("p", null, issueWait(run)));
     }
+    const ISSUE_COLOURS = ["var(--base)", "var(--base-other)", "var(--curve)"];
 
     // --------------------------------------------------------------------------------------------------------- what if
 
@@ -210,129 +175,12 @@
         const change = row => row === rows[0] ? "" : Math.abs(row.ns / base - 1) < 0.005 ? "no change"
             : row.ns < base ? percent(1 - row.ns / base) + " less" : percent(row.ns / base - 1) + " more";
         return section("what-if", "What other settings would bring",
-            "The simulator ran the recorded ops again with other settings. Shorter is better. Compare with the first bar, not with the time of the run.",
-            bars(rows.map((row, at) => ({name: row.name, note: row.setting || null, value: row.ns,
+            "The simulator played the recorded ops again, with other settings. Compare its times with its first bar. " +
+            simulatorWords(run),
+            bars(rows.map((row, at) => ({name: row.name, note: row.setting || null, value: row.ns, title: needsOf(row.setting || "")[0],
                 strong: row.ns === best && best < base * 0.98,
                 colour: at === 0 ? "var(--base)" : row.ns < base * 0.98 ? "var(--good)" : "var(--base-other)",
                 words: [el("b", null, time(row.ns)), " " + change(row)]}))));
-    }
-
-    // ---------------------------------------------------------------------------------------------------------- memory
-
-    // Bytes over time as steps, with a tick for each call.
-    function memory(run) {
-        if (!run.memory.length)
-            return section("memory", "Memory over time", null, none("No block was allocated or freed while recording."));
-        const W = 1000, H = 160, events = [...run.memory].sort((a, b) => a[1] - b[1]);
-        const most = Math.max(...events.map(event => Math.max(event[4], event[5])), 1), span = Math.max(run.span, 1);
-        const x = at => (at / span * W).toFixed(1), y = value => (H - 8 - (H - 20) * value / most).toFixed(1);
-        const steps = column => {
-            let path = "M0," + y(before(events, column));
-            for (const event of events)
-                path += "H" + x(event[1]) + "V" + y(event[column]);
-            return path + "H" + W;
-        };
-        const calls = events.filter(event => !event[2]), spent = events.reduce((sum, event) => sum +
-            Math.max(0, event[1] - event[0]), 0);
-        const legend = (name, words) => el("span", null, el("span",
-            {class: "key", style: "background:var(--" + name + ")"}), words);
-        return section("memory", "Memory over time",
-            plural(calls.length, "allocation") + " and " + plural(events.length - calls.length,
-                "free") + " took " + time(spent) + ", " +
-            percent(share(spent,
-                run.span)) + " of the time. At most " + bytes(Math.max(...events.map(event => event[4]))) + " were in use.",
-            svg("svg", {viewBox: "0 0 " + W + " " + H, preserveAspectRatio: "none", class: "memory", role: "img",
-                "aria-label": "Bytes in use and reserved over time"},
-            svg("path", {d: steps(5) + "V" + H + "H0Z", class: "reserved"}),
-                svg("path", {d: steps(4) + "V" + H + "H0Z", class: "live"}),
-            svg("path", {d: events.slice(0, 5000).map(event => "M" + x(event[0]) + "," + H + "V" + (H - 6)).join(""),
-                class: "calls"})),
-            el("div", {class: "memory-axis"}, el("span", null, "0"), el("span", null, "top: " + bytes(most)),
-                el("span", null, time(span))),
-            el("p", {class: "note marks"}, legend("live", "in use"), legend("reserved", "reserved in pools"),
-                legend("memory", "a call")));
-    }
-    // Bytes before the first event, as far as its size tells.
-    function before(events, column) {
-        const first = events[0];
-        return column === 5 ? first[5] : Math.max(0, first[4] + (first[2] ? first[3] : -first[3]));
-    }
-
-    // ---------------------------------------------------------------------------------------------------------- tables
-
-    const right = name => ({name, right: true});
-    const left = name => ({name});
-    const nsCell = ns => ({text: time(ns), sort: ns});
-    const numberCell = value => ({text: count(value), sort: value});
-
-    function pairsTable(run) {
-        return table("Pairs of which one waited for the other. Waited: summed over ops. Cost: part of the time of the run.",
-            [left("Waits"), left("For"), left("By"), left("Bytes"), right("Times"), right("Waited"), right("Cost"),
-                left("What to do")],
-            run.pairs.map(pair => [nameOf(run, pair.down), nameOf(run, pair.up), run.conflicts[pair.conflict] || "",
-                run.short(pair.range || ""),
-                numberCell(pair.count), nsCell(pair.wait_ns),
-                    pair.path_ns === undefined ? {text: "", sort: -1} : nsCell(pair.path_ns),
-                {node: el("span", null, codeIn(run.short(pair.fix || ""))), sort: pair.fix || ""}]), PAIRS_SHOWN);
-    }
-    // Part of the GPU that an average launch of a kernel takes, by label.
-    function fillsOf(run) {
-        const found = new Map();
-        for (const op of run.ops) {
-            const part = partOfGpu(run, op), row = found.get(op[C.label]) || [0, 0];
-            if (part > 0)
-                found.set(op[C.label], [row[0] + part, row[1] + 1]);
-        }
-        return new Map([...found].map(([label, [sum, many]]) => [label, sum / many]));
-    }
-    function kernelsTable(run, highlight) {
-        const fills = fillsOf(run);
-        return table("Kernels and other ops, most time first.",
-            [left("Name"), left("At"), right("Ops"), right("Total"), right("Mean"), right("Longest"), right("Waited"),
-                right("Of the GPU")],
-            run.kernels.map(row => [{node: el("button", {type: "button", class: "link", onclick: () => highlight(row[0])},
-                nameOf(run, row[0])),
-                sort: nameOf(run, row[0])}, placeOf(run, row[0]), numberCell(row[1]), nsCell(row[2]),
-                    nsCell(row[2] / Math.max(1, row[1])), nsCell(row[3]),
-            nsCell(row[4]), fills.has(row[0]) ? {text: percent(fills.get(row[0])), sort: fills.get(row[0])}
-                : {text: "", sort: -1}]));
-    }
-    const WAITS = ["one op", "all ops", "room in the FIFO"];
-    function waitsTable(run) {
-        const groups = new Map();
-        for (const wait of run.waits) {
-            const key = wait[0] + "/" + wait[1] + "/" + wait[5];
-            const row = groups.get(key) || {thread: wait[0], type: wait[1], label: wait[5], many: 0, ns: 0, longest: 0};
-            row.many++;
-            row.ns += wait[3] - wait[2];
-            row.longest = Math.max(row.longest, wait[3] - wait[2]);
-            groups.set(key, row);
-        }
-        return table("Waits of callers, longest first.",
-            [left("Thread"), left("Waits for"), left("Behind"), left("At"), right("Times"), right("Total"),
-                right("Longest")],
-            [...groups.values()].sort((a, b) => b.ns - a.ns).map(row => [row.thread, WAITS[row.type] || "",
-                row.label >= 0 ? nameOf(run, row.label) : "",
-                row.label >= 0 ? placeOf(run, row.label) : "", numberCell(row.many), nsCell(row.ns), nsCell(row.longest)]),
-                    WAITS_SHOWN);
-    }
-    function methodsTable(run) {
-        return table("Ops by issue method.", [left("Method"), right("Ops"), right("Of them in bundles")],
-            methodsOf(run).map(row => [row.name, numberCell(row.ops), numberCell(row.bundled)]));
-    }
-    function optionsTable(run) {
-        return table("Options of the run.", [left("Option"), left("Value")],
-            Object.entries(run.options).map(([name, value]) => [name, String(value)]));
-    }
-    function tables(run, highlight) {
-        const part = (id, title, many, make) => many ? el("details", {id},
-            el("summary", null, title + " (" + count(many) + ")"), make()) : null;
-        return section("tables", "Tables", null,
-            part("t-pairs", "Pairs that serialise", run.pairs.length, () => pairsTable(run)),
-            part("t-kernels", "Kernels", run.kernels.length, () => kernelsTable(run, highlight)),
-            part("t-waits", "Waits of callers", run.waits.length, () => waitsTable(run)),
-            part("t-methods", "Issue methods", run.ops.length ? methodsOf(run).length : 0, () => methodsTable(run)),
-            part("t-options", "Options", Object.keys(run.options).length, () => optionsTable(run)));
     }
 
     // ------------------------------------------------------------------------------------------------------- one report
@@ -344,14 +192,19 @@
             act();
             document.getElementById("timeline").scrollIntoView({block: "start"});
         };
-        const show = places => toTimeline(() => made.show(places));
+        const show = (places, kind) => toTimeline(() => made.show(places, kind));
         const highlight = label => toTimeline(() => made.highlight(label));
-        return {timeline: made, node: el("div", {class: "report"}, short ? null : headline(run), findings(run, show),
+        const curves = made ? made.curves : {gpuMost: 0};
+        const node = el("div", {class: "report"}, short ? null : headline(run, curves), findings(run, show),
             section("timeline", "What ran when",
-                "Above: how many ops ran, were ready, and stood in the window, and how full the GPU was. Below: each caller and each stream.",
+                "Above: how many ops ran, were ready, and were in the window" + (curves.gpuMost && !isGpuEmpty(curves.gpuMost)
+                    ? ", and which part of the GPU was taken" : "") + ". Below: what the end of the run waited for, then each " +
+                "caller and each stream.",
                 made ? made.node : none("No op was recorded.")),
-            where(run, highlight), issued(run), whatIf(run), memory(run), tables(run, highlight))};
+            where(run, highlight), issued(run), whatIf(run), acs.memory.memory(run), tables(run, highlight), glossary());
+        linkWords(node);
+        return {timeline: made, node, gpuMost: curves.gpuMost};
     }
 
-    acs.sections = {report, section, codeIn, fillsOf, methodsOf};
+    acs.sections = {report};
 })(window.acsReport = window.acsReport || {});

@@ -2,12 +2,13 @@
 // the selected op and what is highlighted. Others ask it to show ops.
 (function (acs) {
     "use strict";
-    const {C, nameOf, placeOf, opName, time, width, percent, plural, partOfGpu, phases, conflictOf, chain, opStart, opEnd,
-        idleSpans} = acs.model;
+    const {C, nameOf, placeOf, opName, time, width, percent, plural, partOfGpu, reasonOf, phases, conflictOf, chain, opStart,
+        opEnd, idleSpans} = acs.model;
+    const {pathWords, pathColour, waitWords} = acs.words;
     const {el, kernelColours, sharp, onceAFrame} = acs.draw;
-    const {layRows, above, countersOf, makeView, SHORTEST_VIEW_NS} = acs.rows;
-    const {drawWidths, heightOfWidths, drawRows, phaseColour, pixelsOf, GUTTER, OVERVIEW, CHAIN_DRAWN,
-        WAIT_NAMES} = acs.paint;
+    const {layRows, makeView, spanToShow} = acs.rows;
+    const {above, curvesOf} = acs.curves;
+    const {drawWidths, heightOfWidths, drawRows, pixelsOf, GUTTER, OVERVIEW, CHAIN_DRAWN, WAIT_NAMES} = acs.paint;
 
     const CHAIN_LISTED = 12, CLICK_PIXELS = 4;
 
@@ -19,16 +20,16 @@
         if (!op)
             return el("p", {class: "note"}, "Click an op to see what it waited for.");
         const start = opStart(op), length = Math.max(1, opEnd(op) - start), parts = phases(run, op);
+        const paint = part => part.ran ? state.colours.css(op[C.label]) : "var(--" + pathColour(part.reason) + ")";
         return el("div", {class: "details"},
             el("h3", null, opName(run, op), " ", el("span", {class: "note"}, placeOf(run, op[C.label]))),
             el("p", null, factsOf(run, op)),
             el("div", {class: "phases", role: "img", "aria-label": parts.map(part => part.name + " " +
                 time(part.to - part.from)).join(", ")},
                 parts.map(part => el("div", {style: "left:" + 100 * (part.from - start) / length + "%;width:" +
-                    100 * (part.to - part.from) / length + "%;background:var(--" + phaseColour(part) + ")"}))),
+                    100 * (part.to - part.from) / length + "%;background:" + paint(part)}))),
             el("ol", {class: "phase-list"}, parts.map(part => el("li", null,
-                el("span", {class: "key", style: "background:var(--" + phaseColour(part) + ")"}),
-                    el("b", null, time(part.to - part.from)), " ",
+                el("span", {class: "key", style: "background:" + paint(part)}), el("b", null, time(part.to - part.from)), " ",
                 part.name, part.name.startsWith("waited") && conflictOf(run, op) ? " (" + conflictOf(run, op) + ")" : ""))),
             chainList(run, state.selected, select));
     }
@@ -40,10 +41,13 @@
             facts.push("room for it: " + percent(partOfGpu(run, op)) + " of the GPU");
         if (op[C.bytes])
             facts.push(acs.model.bytes(op[C.bytes]));
-        facts.push("issued by " + (run.methods[op[C.method]] || "unknown"));
+        const method = run.methods[op[C.method]] || "unknown";
+        if (op[C.slot] >= 0)
+            facts.push("in stream " + op[C.slot]);
+        facts.push(method === "launch" ? "issued by a launch of its own" : "issued by the method " + method);
         if (op[C.bundle] >= 0)
             facts.push("in bundle " + op[C.bundle]);
-        facts.push("place " + op[C.level] + " in its chain");
+        facts.push("the chain of ops that it needs has " + plural(op[C.level], "op"));
         if (op[C.critical])
             facts.push("on the critical path");
         if (op[C.status] !== 0)
@@ -56,8 +60,8 @@
             return el("p", {class: "note"}, "It needed no other recorded op.");
         const link = at => el("button", {type: "button", class: "link", onclick: () => select(at)},
             opName(run, run.ops[at]));
-        return el("div", null,
-            el("p", null, "Before it, the nearest first; each is the last one that the op behind it needed:"),
+        return el("details", null, el("summary", null, "The ops before it"),
+            el("p", {class: "note"}, "The nearest first. Of the ops that an op needed, the list has the one that ended last."),
             el("ol", {class: "chain"}, places.slice(0, CHAIN_LISTED).map((at, step) => el("li", null, link(at), " ",
                 el("span", {class: "note"}, conflictOf(run, run.ops[step ? places[step - 1] : place]))))),
             places.length > CHAIN_LISTED ? el("p", {class: "note"}, "and " + (places.length < CHAIN_DRAWN ? "" : "at least ") +
@@ -75,14 +79,13 @@
             return [hit.block.type + " of " + acs.model.bytes(hit.block.bytes), time(hit.block.to - hit.block.from),
                 hit.block.at].filter(Boolean);
         if (hit.part) {
-            const words = acs.model.pathWords(run.path_reasons[hit.part[3]]);
+            const words = pathWords(run.path_reasons[hit.part[3]]);
             return [words[0] + ", " + time(hit.part[2] - hit.part[1]), words[1],
                 run.ops[hit.part[0]] ? opName(run, run.ops[hit.part[0]]) : ""].filter(Boolean);
         }
         const op = run.ops[hit.place];
         const waited = op[C.reasonNs] > 0
-            ? "waited longest for: " + acs.model.reasonWords(run.reasons[op[C.reason]])[0] + ", " + time(op[C.reasonNs])
-            : "";
+            ? "waited longest for " + waitWords(reasonOf(run, op)) + ": " + time(op[C.reasonNs]) : "";
         return [opName(run, op), "ran " + time(op[C.ended] - op[C.began]), waited,
             placeOf(run, op[C.label])].filter(Boolean);
     }
@@ -90,8 +93,7 @@
     // ------------------------------------------------------------------------------------------------------- the widget
     // The section of one run: {node, show(places), highlight(label), select(place), draw()}.
     function timeline(run) {
-        const layout = layRows(run), counters = countersOf(run), view = makeView(run.span * 1.005),
-            colours = kernelColours(run);
+        const layout = layRows(run), curves = curvesOf(run), view = makeView(run.span), colours = kernelColours(run);
         const state = {run, view, colours, rows: layout.rows, bundles: layout.bundles, height: layout.height,
             rowOf: new Map(), idle: idleSpans(run), selected: -1,
             marked: new Set(), dimOthers: false, critical: false, label: -1};
@@ -111,7 +113,7 @@
             const w = widths.clientWidth;
             if (!w)
                 return;
-            drawWidths(sharp(widths, w, heightOfWidths(run, counters)), w, run, view, counters);
+            drawWidths(sharp(widths, w, heightOfWidths(run, curves)), w, run, view, curves);
             drawRows(sharp(rows, w, layout.height), w, state);
             shown.textContent = "shown: " + time(view.from) + " to " + time(view.to);
         });
@@ -122,35 +124,25 @@
             panel.replaceChildren(details(state, select));
             panel.classList.toggle("open", state.selected >= 0);
             const op = run.ops[state.selected], row = state.rowOf.get(state.selected);
-            if (op && !keepView && (opEnd(op) < view.from || opStart(op) > view.to ||
-                opEnd(op) - opStart(op) > view.to - view.from))
-                fit([state.selected]);
+            if (op && !keepView && (opEnd(op) < view.from || (op[C.began] || opStart(op)) > view.to))
+                view.set(...spanToShow(run, [state.selected]));
             if (row && !keepView)
-                scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, row.y + row.height - scroller.clientHeight + 10),
-                    Math.max(0, row.y - 30));
+                reveal(row);
             draw();
         }
-        // Zoom to ops, with room on both sides.
-        function fit(places) {
-            const ops = places.map(place => run.ops[place]).filter(Boolean);
-            if (!ops.length)
-                return;
-            let from = Infinity, to = 0;
-            for (const op of ops) {
-                const upstream = run.ops[op[C.waitedFor]];
-                from = Math.min(from, op[C.began] || opStart(op), upstream &&
-                    upstream[C.began] ? upstream[C.began] : Infinity);
-                to = Math.max(to, opEnd(op));
-            }
-            const room = Math.max(0.15 * (to - from), SHORTEST_VIEW_NS);
-            view.set(from - room, to + room);
+        function reveal(row) {
+            scroller.scrollTop = Math.min(Math.max(scroller.scrollTop, row.y + row.height - scroller.clientHeight + 10),
+                Math.max(0, row.y - 30));
         }
-        function show(places) {
+        // The first of these ops is selected, and its wait is shown. `kind`: of the finding that they show.
+        function show(places, kind) {
             const known = places.filter(place => run.ops[place]);
             state.marked = new Set(known);
             if (known.length) {
-                fit(known);
+                view.set(...spanToShow(run, known, kind));
                 select(known[0], true);
+                if (state.rowOf.has(known[0]))
+                    reveal(state.rowOf.get(known[0]));
             }
             draw();
         }
@@ -161,14 +153,14 @@
             draw();
         }
         const hitAt = event => hitOf(state, layout, rows, event);
-        listen(state, rows, widths, {draw, select, hitAt, tip, fit, view, run});
+        listen(state, rows, widths, {draw, select, hitAt, tip, view, run});
         fillLegend(legend, run, colours, highlight);
         const tools = toolbar(state, draw, shown);
         select(-1);
         const node = el("div", {class: "timeline"}, tools, legend, el("div", {class: "widths-box"}, widths),
             el("div", {class: "rows-box"}, scroller, tip), marksLegend(state), pathLegend(run), panel);
         new ResizeObserver(draw).observe(node);
-        return {node, show, highlight, select, draw, view, state};
+        return {node, show, highlight, select, draw, view, state, curves};
     }
     // Buttons above the picture.
     function toolbar(state, draw, shown) {
@@ -179,7 +171,7 @@
             state.critical = !state.critical;
             critical.setAttribute("aria-pressed", String(state.critical));
             draw();
-        }}, "Critical path");
+        }, title: "Show the ops of the critical path: the longest chain of ops that need each other"}, "Critical path");
         return el("div", {class: "tools"},
             button("Zoom in", "Zoom in (+)", () => view.zoom(0.5, (view.from + view.to) / 2)),
             button("Zoom out", "Zoom out (-)", () => view.zoom(2, (view.from + view.to) / 2)),
@@ -199,8 +191,8 @@
                 "others"));
     }
     function widthsLabel(run) {
-        return "Ops running, ready and in the window over time. Possible width " + width(run.summary.width_possible) + ", achieved " +
-            width(run.summary.width_achieved) + ".";
+        return "Ops running, ready and in the window over time. On average " + width(run.summary.width_possible) +
+            " ops could run at once, and " + width(run.summary.width_achieved) + " ran.";
     }
     function rowsLabel(run, layout) {
         return plural(run.ops.length, "op") + " on " + plural(layout.lanes,
@@ -210,19 +202,23 @@
     function marksLegend(state) {
         const key = (name, words) => el("span", null, el("span", {class: "key", style: "background:var(--" + name + ")"}),
             words);
-        return el("p", {class: "note marks"}, key("idle", "nothing ran"), key("wait", "the caller waits"),
-            key("memory", "the caller allocates or frees"),
-            key("accent", "the caller launches"),
+        const {run} = state, frame = (name, words) => el("span", null, el("span", {class: "key " + name}), words);
+        return el("p", {class: "note marks"}, state.idle.length ? key("idle", "no op ran") : null,
+            run.ops.some(op => op[C.entered] > 0) ? key("launch", "the caller launches an op") : null,
+            run.waits.length ? key("p-host-wait", "the caller waits") : null,
+            run.memory.length ? key("memory", "the caller allocates or frees memory") : null,
             state.bundles.length ? key("bundle", "a bundle") : null,
-                el("span", null, "Drag to move. Click the picture, then scroll to zoom. Keys: + - 0, arrows, n, p, c."));
+            run.ops.some(op => op[C.status] !== 0) ? frame("failed", "an op that failed") : null,
+            frame("framed", "thin frame: an op of the finding that you chose; thick frame: the op that you chose"),
+            el("span", null, "Drag to move. Click the picture, then scroll to zoom. Keys: + - 0, arrows, n, p, c."));
     }
 
     function pathLegend(run) {
         const used = run.path_reasons.filter((name, at) => run.path_ns[at] > 0);
-        return used.length ? el("p", {class: "note marks"}, el("b", null, "The path:"),
-            used.map(name => el("span", {title: acs.model.pathWords(name)[1]},
-            el("span", {class: "key", style: "background:var(--" + acs.model.pathColour(name) + ")"}),
-                acs.model.pathWords(name)[0]))) : null;
+        return used.length ? el("p", {class: "note marks"}, el("b", {title: "What the end of the run waited for"}, "The path:"),
+            used.map(name => el("span", {title: pathWords(name)[1]},
+            el("span", {class: "key", style: "background:var(--" + pathColour(name) + ")"}),
+                pathWords(name)[0]))) : null;
     }
 
     // What is under the mouse: {place} of an op, {block} of a caller, {part} of the path, or null.
