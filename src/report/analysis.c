@@ -211,7 +211,8 @@ static void find_time(acs_analysis *a, uint32_t number, places *window)
         op->began = later(from->ran_from, dependence);
     else if (from->whole != ACS_PLACE_NONE)
         share_time(a, from, begin, &op->began, &op->ended);
-    op->ended = later(op->ended, dependence); /* it was learnt in another order, in one look */
+    op->ended = later(op->ended, later(op->entered, dependence)); /* it was learnt in another order, in one look */
+    op->began = later(op->began, op->entered);
     op->began = op->began < op->ended ? op->began : op->ended;
     const bool behind_up = op->behind != ACS_PLACE_NONE && op->behind == op->waited_for;
     find_held(a, op, from, dependence, behind_up ? 0 : stream, was_full(window, from, a->window));
@@ -448,9 +449,10 @@ static acs_status find_lanes(acs_analysis *a)
 
 /* ------------------------------------------------------------------------------------------------------- make, free */
 
-static bool is_whole(const acs_recorded_op *op)
+/* A replay as a whole, an op that did not run, or one of which too little is known. */
+static bool is_left_out(const acs_recorded_op *op)
 {
-    return op->kind == ACS_KIND_REPLAY || !op->ended || !op->inserted;
+    return op->kind == ACS_KIND_REPLAY || !op->ended || !op->inserted || !op->issued;
 }
 
 static void take_ops(acs_analysis *a)
@@ -458,7 +460,7 @@ static void take_ops(acs_analysis *a)
     const acs_recording *r = a->recording;
     for (uint32_t i = 0; i < r->op_count; i++) {
         const acs_recorded_op *op = &r->ops[i];
-        if (is_whole(op))
+        if (is_left_out(op))
             continue;
         a->ops[a->op_count++] =
             (acs_analysed_op){.place = i,

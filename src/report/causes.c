@@ -74,11 +74,11 @@ static const char *name_of(const search *s, uint32_t label)
 
 /*
  * Whether ops wait although they may touch different bytes: all name the same whole block, but have
- * different arguments.
+ * pointers to different places.
  */
 static bool is_suspicious(const acs_serial_pair *p)
 {
-    return p->conflict == ACS_CONFLICT_RAW && p->whole_block && p->other_arguments && p->up == p->down;
+    return p->conflict == ACS_CONFLICT_RAW && p->whole_block && p->other_pointers && p->up == p->down;
 }
 
 static const char *kind_of_pair(const acs_serial_pair *p)
@@ -119,7 +119,7 @@ static void describe_pair(search *s, const acs_serial_pair *p, acs_cause *cause)
     write_text(cause->text, "%" PRIu64 " times %.120s waited for %.120s%s%.120s; %s summed over them.%s", p->count, down,
                p->up == p->down ? "an earlier launch of itself" : up, p->range[0] ? ", over " : "", p->range,
                acs_time_text(p->held_ns, held),
-               is_suspicious(p) ? " Their arguments differ, so they may touch different parts." : "");
+               is_suspicious(p) ? " Their pointers differ, so they may touch different parts." : "");
     write_text(cause->fix, "%s", p->fix);
     show_op(cause, p->example);
     show_op(cause, s->a->ops[p->example].waited_for);

@@ -82,7 +82,7 @@ static void describe_fix(const acs_serial_pair *p, const acs_surroundings *aroun
                   "covers all of it.";
         break;
     case ACS_CONFLICT_RAW:
-        if (p->whole_block && p->other_arguments && p->up == p->down)
+        if (p->whole_block && p->other_pointers && p->up == p->down)
             fix =
                 "If each op touches only a part of these bytes, name only that part in its footprint. ACS_CHECK=all "
                 "tells which parts the ops touch.";
@@ -144,7 +144,7 @@ static void look_at_bytes(const acs_analysis *a, const acs_analysed_op *op, acs_
 {
     const acs_recording *r = a->recording;
     const acs_recorded_op *down = &r->ops[op->place], *up = acs_analysis_recorded(a, op->waited_for);
-    p->other_arguments |= down->arguments != up->arguments;
+    p->other_pointers |= down->pointers != up->pointers;
     if (op->segment == ACS_PLACE_NONE) {
         p->same_bytes = p->whole_block = false;
         return;

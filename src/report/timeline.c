@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum { CALLERS = 1, WINDOW = 2, ISSUE = 3, HOST = 4, DEVICE = 10 };
-enum { ROWS = 64,  THREADS = 256, LAUNCH_NS = 100 };
+enum { ROWS = 64,  THREADS = 4096, LAUNCH_NS = 100 };
 
 typedef struct writer {
     FILE *file;
