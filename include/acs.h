@@ -197,7 +197,8 @@ typedef struct acs_options {
  * A bad value of ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG, ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE or ACS_REPORT
  * is no error: a warning is written to standard error once, and the default is used. acs_open does the same where a file
  * that one of them names cannot be written. Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER,
- * ACS_MEMORY_LOG, ACS_PROFILE, ACS_REPORT, ACS_TOPOLOGY and ACS_TRACE from the environment. An unknown ACS_* variable is no error: acs_open logs it at level warn with the nearest known name.
+ * ACS_MEMORY_LOG, ACS_PROFILE, ACS_REPORT, ACS_TOPOLOGY and ACS_TRACE from the environment. An unknown ACS_* variable is
+ * no error: acs_open logs it at level warn with the nearest known name.
  */
 acs_status acs_options_init(acs_options *options, size_t size);
 

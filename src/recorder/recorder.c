@@ -44,8 +44,7 @@ bool acs_recorder_takes(const acs_recorder *r, acs_op seq)
     return (seq - 1) / TUNE_RECORD_RUN * r->config.percent % 100 < r->config.percent;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- ops
- */
+/* -------------------------------------------------------------------------------------------------------------- ops */
 
 static acs_recorded_op *recorded_at(const acs_recorder *r, uint64_t number)
 {
@@ -73,18 +72,29 @@ static uint32_t product_of(acs_dim3 d)
     return all > UINT32_MAX || all * d.z > UINT32_MAX ? UINT32_MAX : (uint32_t)(all * d.z);
 }
 
-static uint64_t hash_arguments(const acs_record *record)
+static bool begins_segment(const acs_record *record, uint64_t address)
 {
-    uint64_t hash = record->arg_bytes_used;
-    uint32_t at = 0;
-    for (; at + sizeof hash <= record->arg_bytes_used; at += sizeof hash) {
-        uint64_t word;
-        memcpy(&word, record->arg_bytes + at, sizeof word);
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
+    for (uint32_t i = 0; i < record->segment_count; i++)
+        if (record->segments[i].base == address)
+            return true;
+    return false;
+}
+
+/*
+ * A hash of the pointers among the arguments that no segment begins with: those by which ops that name the same bytes may
+ * still mean different parts of them.
+ */
+static uint64_t hash_pointers(const acs_record *record)
+{
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < record->arg_count; i++) {
+        uint64_t address;
+        if (record->args[i].type != ACS_ARG_POINTER || record->args[i].size != sizeof address)
+            continue;
+        memcpy(&address, record->arg_bytes + record->args[i].offset, sizeof address);
+        if (!begins_segment(record, address))
+            hash = acs_hash64(hash ^ address);
     }
-    for (; at < record->arg_bytes_used; at++)
-        hash = (hash ^ record->arg_bytes[at]) * 0x9e3779b97f4a7c15u;
     return hash;
 }
 
@@ -107,7 +117,7 @@ static acs_recorded_op *record_op(acs_recorder *r, const acs_record *record, acs
     if (record->kind == ACS_KIND_KERNEL) {
         op->blocks = product_of(record->grid);
         op->threads = product_of(record->u.launch.block);
-        op->arguments = hash_arguments(record);
+        op->pointers = hash_pointers(record);
     } else if (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET) {
         op->bytes = acs_record_copied(record);
     }
@@ -119,7 +129,7 @@ static acs_recorded_op *record_op(acs_recorder *r, const acs_record *record, acs
 static void record_insertion(acs_recorder *r, const acs_trace_event *event)
 {
     const bool chosen = acs_recorder_takes(r, event->seq);
-    r->seen++;
+    r->seen += acs_record_span(event->op);
     r->number[event->entry] = 0;
     r->gap |= !chosen;
     if (!chosen || event->op->kind == ACS_KIND_OBSERVE || event->op->kind == ACS_KIND_CALLBACK)
@@ -129,8 +139,7 @@ static void record_insertion(acs_recorder *r, const acs_trace_event *event)
     r->number[event->entry] = r->count;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- replays
- */
+/* ---------------------------------------------------------------------------------------------------------- replays */
 
 /* Longest chain of the replay's ops that ends with each. */
 static void find_levels(const acs_replay *replay, uint32_t level[ACS_REPLAY_OPS])
@@ -166,8 +175,7 @@ static void add_replay(acs_recorder *r, acs_recorded_op *whole, const acs_replay
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ times
- */
+/* ------------------------------------------------------------------------------------------------------------ times */
 
 static void record_issue(acs_recorder *r, const acs_trace_event *event)
 {
@@ -242,8 +250,7 @@ static void follow_core(void *user, const acs_trace_event *event)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------- waits and blocks
- */
+/* ------------------------------------------------------------------------------------------------- waits and blocks */
 
 void acs_recorder_waited(acs_recorder *r, acs_recorded_wait_type type, acs_op op, acs_op newest, uint64_t began)
 {
@@ -268,8 +275,7 @@ void acs_recorder_block(acs_recorder *r, const acs_recorded_block *event)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- take
- */
+/* ------------------------------------------------------------------------------------------------------------- take */
 
 /* From readings of the CPU's counter to ns since the begin. */
 typedef struct scale {
@@ -427,8 +433,7 @@ void acs_recording_free(acs_recording *recording)
     *recording = (acs_recording){0};
 }
 
-/* -------------------------------------------------------------------------------------------------- create, destroy
- */
+/* -------------------------------------------------------------------------------------------------- create, destroy */
 
 acs_status acs_recorder_create(const acs_recorder_config *config, acs_recorder **recorder)
 {

@@ -30,7 +30,7 @@ typedef struct acs_recorded_op {
     uint32_t thread;          /* number of the calling thread; 0: not known */
     uint32_t blocks, threads; /* of a kernel: blocks of the grid, threads of a block; at most UINT32_MAX */
     uint64_t bytes;           /* that it copies or fills */
-    uint64_t arguments;       /* of a kernel: hash of its arguments */
+    uint64_t pointers;        /* of a kernel: hash of its pointers that begin no segment */
     uint64_t parts;           /* of a replay, while recording: number of its first op */
     int16_t slot;             /* -1: none */
     uint8_t kind, asked;      /* acs_op_kind */

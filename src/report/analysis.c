@@ -21,8 +21,7 @@ static uint64_t past(uint64_t to, uint64_t from)
     return to > from ? to - from : 0;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- labels
- */
+/* ----------------------------------------------------------------------------------------------------------- labels */
 
 typedef struct known_label {
     acs_label key;
@@ -70,15 +69,7 @@ static acs_status take_labels(acs_analysis *a)
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ times
- */
-
-/* The end of what a slot did, op by op. */
-typedef struct slot_end {
-    uint64_t before, last;       /* ends: of all but the newest batch, of all */
-    uint64_t batch;              /* number of the newest batch */
-    uint32_t before_op, last_op; /* the ops that ended last in them */
-} slot_end;
+/* ------------------------------------------------------------------------------------------------------------ times */
 
 /* Whether the ops of its batch run beside it, not before it. */
 static bool is_beside(const acs_recorded_op *op)
@@ -86,17 +77,55 @@ static bool is_beside(const acs_recorded_op *op)
     return op->bundled || op->whole != ACS_PLACE_NONE;
 }
 
-static slot_end *end_of(slot_end *ends, const acs_recorded_op *op)
+/* An op in the order of its slot. */
+typedef struct slot_op {
+    int16_t slot;
+    uint64_t value, batch;
+    uint32_t op;
+} slot_op;
+
+static int by_slot(const void *a, const void *b)
 {
-    if (op->slot < 0 || op->slot >= ACS_SLOTS_MAX)
-        return NULL;
-    slot_end *end = &ends[op->slot];
-    if (!is_beside(op) || end->batch != op->batch) {
-        end->before = end->last;
-        end->before_op = end->last_op;
-        end->batch = op->batch;
+    const slot_op *x = a, *y = b;
+    if (x->slot != y->slot)
+        return x->slot < y->slot ? -1 : 1;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return (x->op > y->op) - (x->op < y->op);
+}
+
+/* Of `a` and `b` the op that ended later; ACS_PLACE_NONE stands for none. */
+static uint32_t later_op(const acs_analysis *a, uint32_t x, uint32_t y)
+{
+    if (x == ACS_PLACE_NONE || y == ACS_PLACE_NONE)
+        return x == ACS_PLACE_NONE ? y : x;
+    return a->ops[x].ended > a->ops[y].ended ? x : y;
+}
+
+/* Find for each op the one that ended last of those before it in its slot, in the order in which they were issued. */
+static acs_status find_behind(acs_analysis *a)
+{
+    slot_op *order = calloc((size_t)a->op_count + 1, sizeof *order);
+    uint32_t count = 0, before = ACS_PLACE_NONE, last = ACS_PLACE_NONE; /* of all batches but the newest; of all */
+    if (!order)
+        return ACS_ERR_MEMORY;
+    for (uint32_t i = 0; i < a->op_count; i++) {
+        const acs_recorded_op *op = acs_analysis_recorded(a, i);
+        a->ops[i].behind = ACS_PLACE_NONE;
+        if (op->slot >= 0)
+            order[count++] = (slot_op){op->slot, op->value, op->batch, i};
     }
-    return end;
+    qsort(order, count, sizeof *order, by_slot);
+    for (uint32_t i = 0; i < count; i++) {
+        const bool first = i == 0 || order[i].slot != order[i - 1].slot;
+        const bool same = !first && is_beside(acs_analysis_recorded(a, order[i].op)) && order[i].batch == order[i - 1].batch;
+        last = first ? ACS_PLACE_NONE : last;
+        before = same ? before : last;
+        a->ops[order[i].op].behind = before;
+        last = later_op(a, last, order[i].op);
+    }
+    free(order);
+    return ACS_OK;
 }
 
 /* The part of its replay's time in which an op of it ran, by its level. */
@@ -140,7 +169,6 @@ static uint64_t look_upstream(acs_analysis *a, acs_analysed_op *op)
             end = up->ended;
         }
         op->level = up->level > op->level ? up->level : op->level;
-        op->chain_ns = later(op->chain_ns, up->chain_ns);
     }
     op->level++;
     return end;
@@ -170,47 +198,41 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void find_time(acs_analysis *a, uint32_t number, slot_end *ends, places *window)
+static void find_time(acs_analysis *a, uint32_t number, places *window)
 {
     acs_analysed_op *op = &a->ops[number];
     const acs_recorded_op *from = acs_analysis_recorded(a, number);
-    slot_end *slot = end_of(ends, from);
-    const uint64_t dependence = look_upstream(a, op), stream = slot ? slot->before : 0;
+    const uint64_t dependence = look_upstream(a, op);
+    const uint64_t stream = op->behind == ACS_PLACE_NONE ? 0 : a->ops[op->behind].ended;
     const uint64_t begin = later(from->issued, stream);
-    op->behind = slot && slot->before ? slot->before_op : ACS_PLACE_NONE;
     op->ready = later(from->inserted, dependence);
     op->began = later(begin, dependence);
     if (from->ran_to)
         op->began = later(from->ran_from, dependence);
     else if (from->whole != ACS_PLACE_NONE)
         share_time(a, from, begin, &op->began, &op->ended);
-    op->ended = later(op->ended, dependence); /* it was learnt in another order, in one look */
+    op->ended = later(op->ended, later(op->entered, dependence)); /* it was learnt in another order, in one look */
+    op->began = later(op->began, op->entered);
     op->began = op->began < op->ended ? op->began : op->ended;
-    op->chain_ns += acs_analysis_time(op);
-    const bool behind_up = slot && slot->before_op == op->waited_for;
+    const bool behind_up = op->behind != ACS_PLACE_NONE && op->behind == op->waited_for;
     find_held(a, op, from, dependence, behind_up ? 0 : stream, was_full(window, from, a->window));
     if (op->waited_for != ACS_PLACE_NONE)
-        op->conflict = (uint8_t)acs_analysis_conflict(a, op->waited_for, number, &op->up_segment, &op->segment);
-    if (slot && op->ended >= slot->last) {
-        slot->last = op->ended;
-        slot->last_op = number;
-    }
+        op->conflict =
+            (uint8_t)acs_analysis_conflict(a, op->waited_for, number, &op->up_segment, &op->segment);
 }
 
 static acs_status find_times(acs_analysis *a)
 {
     const acs_recording *r = a->recording;
-    slot_end *ends = calloc(ACS_SLOTS_MAX, sizeof *ends);
     places window = {.recording = r, .ended = calloc((size_t)r->op_count + 1, sizeof *window.ended)};
-    const acs_status status = ends && window.ended ? ACS_OK : ACS_ERR_MEMORY;
+    const acs_status status = window.ended ? find_behind(a) : ACS_ERR_MEMORY;
     for (uint32_t i = 0; i < r->op_count && status == ACS_OK; i++)
         if (r->ops[i].whole == ACS_PLACE_NONE)
             window.ended[window.count++] = r->ops[i].ended;
     if (status == ACS_OK)
         qsort(window.ended, window.count, sizeof *window.ended, by_value);
     for (uint32_t i = 0; i < a->op_count && status == ACS_OK; i++)
-        find_time(a, i, ends, &window);
-    free(ends);
+        find_time(a, i, &window);
     free(window.ended);
     return status;
 }
@@ -246,8 +268,7 @@ static acs_status find_conflicts(acs_analysis *a)
     return ACS_OK;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- summary
- */
+/* ---------------------------------------------------------------------------------------------------------- summary */
 
 /* A change of the number of ops that wait to run, run, or are in the window. */
 typedef struct change {
@@ -341,14 +362,17 @@ static acs_status find_alone(acs_analysis *a)
     return status;
 }
 
-/* The longest chain of ops that need what the one before wrote. */
-static void find_needed(acs_analysis *a)
+/* The longest chains of ops, each as long as it takes alone: by all dependences, and by RAW. */
+static void find_chains(acs_analysis *a)
 {
     for (uint32_t i = 0; i < a->op_count; i++) {
         acs_analysed_op *op = &a->ops[i];
-        for (uint32_t k = op->first_up; k < op->first_up + op->up_count; k++)
+        for (uint32_t k = op->first_up; k < op->first_up + op->up_count; k++) {
+            op->chain_ns = later(op->chain_ns, a->ops[a->ups[k]].chain_ns);
             if (a->up_conflicts[k] == ACS_CONFLICT_RAW)
                 op->needed_ns = later(op->needed_ns, a->ops[a->ups[k]].needed_ns);
+        }
+        op->chain_ns += a->alone_ns[op->label];
         op->needed_ns += a->alone_ns[op->label];
         a->needed_ns = later(a->needed_ns, op->needed_ns);
     }
@@ -363,6 +387,7 @@ static void sum_up(acs_analysis *a)
         a->first_ns = op->entered < a->first_ns ? op->entered : a->first_ns;
         a->last_ns = later(a->last_ns, op->ended);
         a->work_ns += acs_analysis_time(op);
+        a->alone_work_ns += a->alone_ns[op->label];
         a->levels = op->level > a->levels ? op->level : a->levels;
         a->kernels += acs_analysis_recorded(a, i)->kind == ACS_KIND_KERNEL;
         if (op->chain_ns > a->chain_ns) {
@@ -372,7 +397,7 @@ static void sum_up(acs_analysis *a)
     }
     while (last != ACS_PLACE_NONE) {
         acs_analysed_op *op = &a->ops[last];
-        const uint64_t before = op->chain_ns - acs_analysis_time(op);
+        const uint64_t before = op->chain_ns - a->alone_ns[op->label];
         op->critical = true;
         last = ACS_PLACE_NONE;
         for (uint32_t i = op->first_up; i < op->first_up + op->up_count; i++)
@@ -381,8 +406,7 @@ static void sum_up(acs_analysis *a)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ lanes
- */
+/* ------------------------------------------------------------------------------------------------------------ lanes */
 
 typedef struct run {
     uint64_t began, ended;
@@ -423,12 +447,12 @@ static acs_status find_lanes(acs_analysis *a)
     return ACS_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------------- make, free
- */
+/* ------------------------------------------------------------------------------------------------------- make, free */
 
-static bool is_whole(const acs_recorded_op *op)
+/* A replay as a whole, an op that did not run, or one of which too little is known. */
+static bool is_left_out(const acs_recorded_op *op)
 {
-    return op->kind == ACS_KIND_REPLAY || !op->ended || !op->inserted;
+    return op->kind == ACS_KIND_REPLAY || !op->ended || !op->inserted || !op->issued;
 }
 
 static void take_ops(acs_analysis *a)
@@ -436,7 +460,7 @@ static void take_ops(acs_analysis *a)
     const acs_recording *r = a->recording;
     for (uint32_t i = 0; i < r->op_count; i++) {
         const acs_recorded_op *op = &r->ops[i];
-        if (is_whole(op))
+        if (is_left_out(op))
             continue;
         a->ops[a->op_count++] =
             (acs_analysed_op){.place = i,
@@ -463,7 +487,7 @@ acs_status acs_analysis_make(const acs_recording *recording, uint64_t window, bo
     status = status == ACS_OK ? find_times(&a) : status;
     status = status == ACS_OK ? find_alone(&a) : status;
     if (status == ACS_OK) {
-        find_needed(&a);
+        find_chains(&a);
         sum_up(&a);
     }
     status = status == ACS_OK ? find_widths(&a) : status;

@@ -45,7 +45,7 @@ typedef struct acs_analysed_op {
     uint32_t lane;  /* row in its slot: ops of one lane do not overlap. ACS_LANES: there is none */
     uint32_t pair;  /* in acs_causes.pairs; ACS_PLACE_NONE: none */
     uint64_t entered, ready, began, ended;
-    uint64_t chain_ns; /* time of the chain of ops that ends here and takes longest */
+    uint64_t chain_ns; /* time of the chain of ops that ends here and takes longest, each as long as it takes alone */
     uint64_t
         needed_ns; /* the same of ops that need what the one before wrote (RAW), each as long as it takes alone */
     uint64_t held_ns[ACS_HOLD_COUNT];
@@ -79,8 +79,9 @@ typedef struct acs_analysis {
     acs_widths widths;
     uint64_t window;            /* ACS_WINDOW */
     uint64_t first_ns, last_ns; /* from the first call to the last end */
-    /* all ops' time; time in which at least one ran; the longest chain's, by all dependences, and by RAW alone */
-    uint64_t work_ns, busy_ns, chain_ns, needed_ns;
+    /* all ops' time, and if each took as long as it takes alone; time in which at least one ran; the longest chain's, by
+     * all dependences, and by RAW */
+    uint64_t work_ns, alone_work_ns, busy_ns, chain_ns, needed_ns;
     uint64_t held_ns[ACS_HOLD_COUNT];
     uint32_t levels, kernels;
 } acs_analysis;

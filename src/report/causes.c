@@ -23,8 +23,9 @@ typedef struct search {
     uint64_t base_ns; /* simulated time, as it is */
 } search;
 
-/* ------------------------------------------------------------------------------------------------------------ found
- */
+/* ------------------------------------------------------------------------------------------------------------ found */
+
+static const char g_simulated[] = "At most, by the simulator: the recorded ops, played without this.";
 
 static int dearest_first(const void *a, const void *b)
 {
@@ -38,7 +39,7 @@ static acs_cause *add_cause(search *s, const char *kind, uint64_t ns)
     if (ns * 100 < s->span_ns * TUNE_REPORT_PERCENT || !ns || s->to->count == ACS_CAUSES_MOST)
         return NULL;
     acs_cause *cause = &s->to->list[s->to->count++];
-    *cause = (acs_cause){.kind = kind, .ns = ns < s->span_ns ? ns : s->span_ns};
+    *cause = (acs_cause){.kind = kind, .how = g_simulated, .ns = ns < s->span_ns ? ns : s->span_ns};
     return cause;
 }
 
@@ -56,8 +57,7 @@ static void show_op(acs_cause *cause, uint32_t op)
         cause->ops[cause->op_count++] = op;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ pairs
- */
+/* ------------------------------------------------------------------------------------------------------------ pairs */
 
 /* What the change would bring of the program's time, by the simulator. */
 static uint64_t gain(const search *s, acs_play_change change)
@@ -74,11 +74,11 @@ static const char *name_of(const search *s, uint32_t label)
 
 /*
  * Whether ops wait although they may touch different bytes: all name the same whole block, but have
- * different arguments.
+ * pointers to different places.
  */
 static bool is_suspicious(const acs_serial_pair *p)
 {
-    return p->conflict == ACS_CONFLICT_RAW && p->whole_block && p->other_arguments && p->up == p->down;
+    return p->conflict == ACS_CONFLICT_RAW && p->whole_block && p->other_pointers && p->up == p->down;
 }
 
 static const char *kind_of_pair(const acs_serial_pair *p)
@@ -109,20 +109,20 @@ static void describe_pair(search *s, const acs_serial_pair *p, acs_cause *cause)
     (void)acs_label_text(s->a->labels[p->up], up);
     (void)acs_label_text(s->a->labels[p->down], down);
     if (is_suspicious(p))
-        write_text(cause->title, "%.80s waits for itself: each op names the same bytes", name_of(s, p->down));
+        write_text(cause->title, "%.80s waits for itself: each launch names the same whole block", name_of(s, p->down));
     else if (p->conflict == ACS_CONFLICT_ORDER)
-        write_text(cause->title, "Memory is handed out again: %.80s waits until %.80s no longer uses it",
+        write_text(cause->title, "%.80s waits for memory that %.80s still uses",
                    name_of(s, p->down), name_of(s, p->up));
     else
         write_text(cause->title, "%.80s waits for %.80s: %s", name_of(s, p->down), name_of(s, p->up),
                    names[p->conflict]);
-    write_text(cause->text, "%" PRIu64 " times %.120s waited for %.120s%s%.120s; %s in all.%s", p->count, down,
-               p->up == p->down ? "an earlier op of it" : up, p->range[0] ? ", over " : "", p->range,
+    write_text(cause->text, "%" PRIu64 " times %.120s waited for %.120s%s%.120s; %s summed over them.%s", p->count, down,
+               p->up == p->down ? "an earlier launch of itself" : up, p->range[0] ? ", over " : "", p->range,
                acs_time_text(p->held_ns, held),
-               is_suspicious(p) ? " Their arguments differ, so they may touch different parts." : "");
+               is_suspicious(p) ? " Their pointers differ, so they may touch different parts." : "");
     write_text(cause->fix, "%s", p->fix);
-    show_op(cause, s->a->ops[p->example].waited_for);
     show_op(cause, p->example);
+    show_op(cause, s->a->ops[p->example].waited_for);
 }
 
 /* What is to be gained without the pair's dependences. Those that carry results cannot go. */
@@ -153,8 +153,7 @@ static void look_for_pairs(search *s)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ holds
- */
+/* ------------------------------------------------------------------------------------------------------------ holds */
 
 /* The op that was held longest for this reason; *count: how many were. */
 static uint32_t most_held(const search *s, acs_hold_reason reason, uint32_t *count)
@@ -169,40 +168,65 @@ static uint32_t most_held(const search *s, acs_hold_reason reason, uint32_t *cou
     return most;
 }
 
+/*
+ * A setting that was played; NULL: it was not. *ns: what it brings of the program's time, at most what ops were held for the
+ * reason that it removes.
+ */
+static const acs_played *setting(const search *s, acs_play_setting which, acs_hold_reason reason, uint64_t *ns)
+{
+    *ns = 0;
+    for (uint32_t i = 0; i < s->to->played_count; i++) {
+        const acs_played *played = &s->to->played[i];
+        if (played->which != which)
+            continue;
+        if (played->ns && played->ns < s->base_ns)
+            *ns = (uint64_t)((double)s->span_ns * (double)(s->base_ns - played->ns) / (double)s->base_ns);
+        *ns = *ns < s->a->held_ns[reason] ? *ns : s->a->held_ns[reason];
+        return played;
+    }
+    return NULL;
+}
+
 static void look_for_window(search *s)
 {
-    const int64_t larger = s->a->window * 4 < 4096 ? (int64_t)s->a->window * 4 : 4096;
+    uint64_t ns;
     uint32_t count;
-    char held[32];
-    acs_cause *cause = add_cause(s, "window", gain(s, (acs_play_change){.window = larger}));
+    char held[32], text[ACS_CAUSE_TEXT];
+    const acs_played *played = setting(s, ACS_PLAY_WINDOW, ACS_HOLD_WINDOW, &ns);
+    acs_cause *cause = played ? add_cause(s, "window", ns) : NULL;
     if (!cause)
         return;
     const uint32_t most = most_held(s, ACS_HOLD_WINDOW, &count);
+    cause->how = "By the simulator, with the setting below.";
     write_text(cause->title, "The window of %" PRIu64 " ops is too small", s->a->window);
     write_text(cause->text,
-               "%u ops could have run, but waited in the FIFO, since the window was full. They waited %s in all.",
-               count, acs_time_text(s->a->held_ns[ACS_HOLD_WINDOW], held));
-    write_text(cause->fix, "Set ACS_WINDOW to %" PRId64 " or more.", larger);
+               "The window was full, so ops that could have run waited in the FIFO: %u ops, %s summed over them. The "
+               "longest wait was at %.120s. Ops behind them waited, too.",
+               count, acs_time_text(s->a->held_ns[ACS_HOLD_WINDOW], held),
+               acs_label_text(s->a->labels[s->a->ops[most].label], text));
+    write_text(cause->fix, "Set ACS_WINDOW to %" PRId64 ". Or queue independent ops in turn, not chain after chain.",
+               played->value);
     show_op(cause, most);
 }
 
 static void look_for_streams(search *s)
 {
+    uint64_t ns;
     uint32_t count;
-    char held[32];
-    acs_cause *cause = add_cause(s, "streams", gain(s, (acs_play_change){.streams = 64}));
+    char held[32], text[ACS_CAUSE_TEXT];
+    const acs_played *played = setting(s, ACS_PLAY_STREAMS, ACS_HOLD_STREAM, &ns);
+    acs_cause *cause = played ? add_cause(s, "streams", ns) : NULL;
     if (!cause)
         return;
     const uint32_t most = most_held(s, ACS_HOLD_STREAM, &count);
-    write_text(cause->title, "Ops wait behind others in their stream, on which they do not depend");
+    cause->how = "By the simulator, with the setting below.";
+    write_text(cause->title, "%" PRId64 " streams are too few", s->around->options->streams);
     write_text(cause->text,
-               "%u ops had all that they need, but another op was before them in their stream. They waited %s in "
-               "all. The context has %" PRId64 " streams.",
-               count, acs_time_text(s->a->held_ns[ACS_HOLD_STREAM], held), s->around->options->streams);
-    if (s->around->options->streams < 64)
-        write_text(cause->fix, "Set ACS_STREAMS to %" PRId64 " or more.", 2 * s->around->options->streams);
-    else
-        write_text(cause->fix, "The device has no more streams. Fewer, larger kernels would help.");
+               "%u ops could have run, but an op on which they do not depend was before them in their stream. They waited "
+               "%s summed over them, most at %.120s.",
+               count, acs_time_text(s->a->held_ns[ACS_HOLD_STREAM], held),
+               acs_label_text(s->a->labels[s->a->ops[most].label], text));
+    write_text(cause->fix, "Set ACS_STREAMS to %" PRId64 " or more.", played->value);
     show_op(cause, most);
 }
 
@@ -223,18 +247,18 @@ static void look_for_issue(search *s)
     if (!cause)
         return;
     const uint32_t most = most_held(s, ACS_HOLD_ISSUE, &count);
+    cause->how = "Its part of the path, less what another cause explains.";
     write_text(cause->title, "Ops are handed to the device later than they could run");
     write_text(cause->text,
-               "%u ops could have run, but no thread had handed them over. They waited %s in all. The host's calls "
-               "are the limit, or the threads had no CPU.",
+               "%u ops could have run, but no thread had handed them over. They waited %s summed over them. "
+               "The host's calls are the limit, or the threads had no CPU.",
                count, acs_time_text(s->a->held_ns[ACS_HOLD_ISSUE], held));
     write_text(cause->fix,
                "Let kernels go in bundles or repeats (docs/issue-methods.md), or make them fewer and larger.");
     show_op(cause, most);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ waits
- */
+/* ------------------------------------------------------------------------------------------------------------ waits */
 
 /* Waits of callers behind ops of one label, which more ops follow. */
 static void look_for_host_waits_of(search *s, uint32_t label)
@@ -255,13 +279,13 @@ static void look_for_host_waits_of(search *s, uint32_t label)
     char text[ACS_CAUSE_TEXT], time[32];
     if (!cause)
         return;
-    write_text(cause->title, "The program waits behind %.80s, before it queues more", name_of(s, label));
+    write_text(cause->title, "The program waits for ops after it queued %.80s", name_of(s, label));
     write_text(cause->text,
-               "After %.120s a thread called a function that waits for ops. It did so %u times, and queued nothing "
-               "meanwhile. Without these waits the ops would take up to %s less.",
+               "After the launch of %.120s a thread called a function that waits for ops, %u times. It queued nothing "
+               "meanwhile, so independent ops did not run. Up to %s is to be gained.",
                acs_label_text(s->a->labels[label], text), count, acs_time_text(cause->ns, time));
-    write_text(cause->fix, "Wait once, behind the loop. If the host needs a result, wait for that range alone "
-                           "(acs_wait_range), or read it one turn later.");
+    write_text(cause->fix, "Wait once, after the loop. If the host needs a result, wait for its bytes alone "
+                           "(acs_wait_range), as late as possible.");
     show_op(cause, example);
 }
 
@@ -271,6 +295,22 @@ static void look_for_host_waits(search *s)
         look_for_host_waits_of(s, label);
 }
 
+/* The time between an op's issue and its begin, when nothing else held it. */
+static void look_for_late_starts(search *s)
+{
+    acs_cause *cause = add_cause(s, "latency", past_others(s, ACS_PATH_START));
+    char time[32];
+    if (!cause)
+        return;
+    cause->how = "Its part of the path, less what another cause explains.";
+    write_text(cause->title, "Ops begin late after they were handed over");
+    write_text(cause->text,
+               "For %s of the path an op could run and was handed over, but the device had not begun it. A launch, and "
+               "each step inside a graph, takes microseconds.",
+               acs_time_text(cause->ns, time));
+    write_text(cause->fix, "Join short ops to longer ones. Shorter chains help, too, since each op of a chain pays for it.");
+}
+
 /* The caller's own time. */
 static void look_for_slow_callers(search *s)
 {
@@ -278,6 +318,7 @@ static void look_for_slow_callers(search *s)
     char time[32];
     if (!cause)
         return;
+    cause->how = "Its part of the path, less what another cause explains.";
     write_text(cause->title, "The program queues ops later than they could run");
     write_text(cause->text, "For %s the device had nothing to do until the program queued the next op.",
                acs_time_text(cause->ns, time));
@@ -285,8 +326,7 @@ static void look_for_slow_callers(search *s)
                "Queue ops earlier: move the program's own work to another thread, or behind the launches.");
 }
 
-/* ---------------------------------------------------------------------------------------------------------- kernels
- */
+/* ---------------------------------------------------------------------------------------------------------- kernels */
 
 /* Whether the op alone takes the whole device: all SMs are full. */
 static bool fills(const search *s, const acs_recorded_op *op)
@@ -323,10 +363,12 @@ static void look_for_filling(search *s, uint32_t label)
     const acs_recorded_op *op = acs_analysis_recorded(s->a, example);
     char text[ACS_CAUSE_TEXT], time[32];
     write_text(cause->title, "%.80s fills the device, and others wait for room", name_of(s, label));
+    cause->how = "The time in which it ran beside other ops. Its own work has to be done, so less is to be gained.";
     write_text(cause->text,
-               "%.120s has %u blocks of %u threads; the device has room for %" PRIu64 " threads. It ran %s while "
-               "other ops were there.",
+               "%.120s has %u blocks of %u threads, %.1f times what the device has room for at once (%" PRIu64
+               " threads). For %s other ops were ready or ran slowly beside it.",
                acs_label_text(s->a->labels[label], text), op->blocks, op->threads,
+               (double)op->blocks * op->threads / (double)(s->around->sms * s->around->sm_threads),
                s->around->sms * s->around->sm_threads, acs_time_text(cause->ns, time));
     write_text(
         cause->fix,
@@ -346,8 +388,7 @@ static void look_for_kernels(search *s)
     free(filling);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- blocks
- */
+/* ----------------------------------------------------------------------------------------------------------- blocks */
 
 static void look_for_allocations_of(search *s, const acs_site *site)
 {
@@ -370,6 +411,7 @@ static void look_for_allocations_of(search *s, const acs_site *site)
     char time[32], size[32];
     if (!cause)
         return;
+    cause->how = "The time of the calls.";
     write_text(cause->title, "Memory is allocated %zu times at %.80s:%d", calls, site->file ? site->file : "?",
                site->line);
     write_text(cause->text,
@@ -396,8 +438,7 @@ static void look_for_allocations(search *s)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ chain
- */
+/* ------------------------------------------------------------------------------------------------------------ chain */
 
 /* The program is a chain if ops that need the result of the one before take most of the time, whatever else is
  * changed. */
@@ -416,19 +457,20 @@ static void look_for_chain(search *s)
     if (!cause)
         return;
     write_text(cause->title, "The program is a chain: each op needs the result of the one before");
+    cause->how = "The time of the longest chain of results, if each op took as long as it takes alone.";
     write_text(cause->text,
                "Ops that need the result of another take %s one after another. The longest chain has %u ops. Most "
                "often in it, %.120s needs what %.120s wrote.",
                acs_time_text(s->a->needed_ns, time), s->a->levels, acs_label_text(s->a->labels[most->down], down),
                acs_label_text(s->a->labels[most->up], up));
     write_text(cause->fix,
-               "Split the work into parts that do not need each other, or make the ops of the chain shorter.");
-    show_op(cause, s->a->ops[most->example].waited_for);
+               "Split the work into parts that do not need each other. Join short ops to longer ones, or give each op "
+               "more of the device.");
     show_op(cause, most->example);
+    show_op(cause, s->a->ops[most->example].waited_for);
 }
 
-/* ------------------------------------------------------------------------------------------------------- make, free
- */
+/* ------------------------------------------------------------------------------------------------------- make, free */
 
 acs_status acs_causes_make(acs_analysis *analysis, const acs_surroundings *around, acs_causes *causes)
 {
@@ -455,6 +497,7 @@ acs_status acs_causes_make(acs_analysis *analysis, const acs_surroundings *aroun
     look_for_chain(&s);
     look_for_pairs(&s);
     look_for_issue(&s);
+    look_for_late_starts(&s);
     look_for_slow_callers(&s);
     qsort(causes->list, causes->count, sizeof *causes->list, dearest_first);
     free(s.spans);

@@ -16,7 +16,7 @@ typedef struct acs_serial_pair {
     uint32_t example;     /* op of `down` that waited longest */
     uint8_t conflict;     /* acs_conflict */
     bool same_bytes;      /* each time the two segments were the same bytes */
-    bool other_arguments; /* the two ops had different arguments at least once */
+    bool other_pointers; /* the two ops had different pointers, beside those that begin segments, at least once */
     bool whole_block;     /* each time both segments were a whole block */
     uint64_t count;       /* times that one waited */
     uint64_t held_ns;     /* time of all ops that waited */
@@ -30,6 +30,7 @@ typedef struct acs_cause {
     const char *kind;
     uint64_t ns;                           /* what is to be gained without it, at most; of a chain: what it takes */
     uint32_t ops[ACS_CAUSE_OPS], op_count; /* where to look */
+    const char *how;     /* how `ns` was computed */
     char title[ACS_CAUSE_TEXT], text[ACS_CAUSE_TEXT], fix[ACS_CAUSE_TEXT];
 } acs_cause;
 

@@ -67,8 +67,7 @@ static int64_t place_or_none(uint32_t number)
     return number == ACS_PLACE_NONE ? -1 : (int64_t)number;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- program
- */
+/* ---------------------------------------------------------------------------------------------------------- program */
 
 static void write_program(FILE *file, const acs_told *t)
 {
@@ -83,9 +82,11 @@ static void write_program(FILE *file, const acs_told *t)
                   t->backend, r->virtual_time ? "true" : "false", o->trace_sample, r->ops_seen, r->span_ns);
     (void)fprintf(file,
                   ",\n\"options\":{\"window\":%" PRId64 ",\"streams\":%" PRId64 ",\"workers\":%" PRId64
-                  ",\"devices\":%" PRIu32 ",\"batch\":%" PRId64 ",\"rename\":%" PRId64
+                  ",\"devices\":%" PRIu32 ",\"batch\":%" PRId64 ",\"rename\":%" PRId64 ",\"fifo\":%" PRId64
+                  ",\"memory_limit\":%" PRId64 ",\"memory_slack\":%" PRId64
                   ",\"repeats\":\"%s\",\"issue\":\"%s\"}",
-                  o->window, o->streams, o->workers, t->around->devices, o->batch, o->rename,
+                  o->window, o->streams, o->workers, t->around->devices, o->batch, o->rename, o->fifo,
+                  o->memory_limit, o->memory_slack,
                   o->repeats == ACS_REPEATS_AUTO ? "auto" : "named", issues[o->issue]);
     (void)fprintf(file, ",\n\"devices\":[");
     for (uint32_t i = 0; i < t->around->devices; i++)
@@ -108,8 +109,7 @@ static void write_labels(FILE *file, const acs_analysis *a)
     (void)fprintf(file, "]");
 }
 
-/* -------------------------------------------------------------------------------------------------------------- ops
- */
+/* -------------------------------------------------------------------------------------------------------------- ops */
 
 /* Whether the op begins a bundle: the first of its batch that is bundled, or part of a replay. */
 static bool in_bundle(const acs_recorded_op *op)
@@ -184,8 +184,7 @@ static void write_ops(FILE *file, const acs_analysis *a)
     free(sizes);
 }
 
-/* ------------------------------------------------------------------------------------------------- waits and memory
- */
+/* ------------------------------------------------------------------------------------------------- waits and memory */
 
 static void write_calls(FILE *file, const acs_analysis *a)
 {
@@ -220,11 +219,11 @@ static void write_widths(FILE *file, const acs_widths *w)
     (void)fprintf(file, "}");
 }
 
-/* ---------------------------------------------------------------------------------------------------------- summary
- */
+/* ---------------------------------------------------------------------------------------------------------- summary */
 
 static void write_summary(FILE *file, const acs_analysis *a)
 {
+    const uint64_t span_ns = a->last_ns - a->first_ns;
     uint64_t waited = 0;
     for (uint32_t i = 0; i < a->recording->wait_count; i++)
         waited += a->recording->waits[i].ended - a->recording->waits[i].began;
@@ -234,8 +233,8 @@ static void write_summary(FILE *file, const acs_analysis *a)
                   ",\"width_possible\":%.3f,\"width_achieved\":%.3f,"
                   "\"span_ns\":%" PRIu64 ",\"host_wait_ns\":%" PRIu64 ",\"reasons_ns\":[",
                   a->op_count, a->kernels, a->work_ns, a->busy_ns, a->chain_ns, a->levels,
-                  a->chain_ns ? (double)a->work_ns / (double)a->chain_ns : 0,
-                  a->busy_ns ? (double)a->work_ns / (double)a->busy_ns : 0, a->last_ns - a->first_ns, waited);
+                  a->chain_ns ? (double)a->alone_work_ns / (double)a->chain_ns : 0,
+                  span_ns ? (double)a->alone_work_ns / (double)span_ns : 0, span_ns, waited);
     for (uint32_t i = 0; i < ACS_HOLD_COUNT; i++)
         (void)fprintf(file, "%s%" PRIu64, i ? "," : "", a->held_ns[i]);
     (void)fprintf(file, "]}");
@@ -274,8 +273,7 @@ static void write_kernels(FILE *file, const acs_analysis *a)
     free(times);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- causes
- */
+/* ----------------------------------------------------------------------------------------------------------- causes */
 
 static void write_field(FILE *file, const char *field, const char *text)
 {
@@ -286,8 +284,8 @@ static void write_field(FILE *file, const char *field, const char *text)
 /* The path, the earliest part first. */
 static void write_path(FILE *file, const acs_path *path)
 {
-    static const char *const names[ACS_PATH_COUNT] = {"run",       "dependence", "stream", "window",
-                                                      "host wait", "issue",      "caller"};
+    static const char *const names[ACS_PATH_COUNT] = {"run",    "result", "overwrite", "memory", "no footprint",
+                                                      "stream", "window", "host wait", "issue",  "caller", "start"};
     write_names(file, "path_reasons", names, ACS_PATH_COUNT);
     (void)fprintf(file, ",\n\"path_ns\":[");
     for (uint32_t i = 0; i < ACS_PATH_COUNT; i++)
@@ -321,6 +319,7 @@ static void write_causes(FILE *file, const acs_causes *c)
         write_field(file, "title", cause->title);
         write_field(file, "text", cause->text);
         write_field(file, "fix", cause->fix);
+        write_field(file, "how", cause->how);
         write_list(file, "ops", cause->ops, cause->op_count);
         (void)fprintf(file, "}");
     }

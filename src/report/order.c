@@ -134,8 +134,7 @@ acs_status acs_analysis_order(acs_analysis *analysis, bool in_order)
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------- conflicts
- */
+/* -------------------------------------------------------------------------------------------------------- conflicts */
 
 static acs_conflict kind_of_conflict(const acs_segment *up, const acs_segment *down)
 {

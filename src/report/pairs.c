@@ -22,8 +22,7 @@ typedef struct entry {
     UT_hash_handle hh;
 } entry;
 
-/* ------------------------------------------------------------------------------------------------------------- bytes
- */
+/* ------------------------------------------------------------------------------------------------------------ bytes */
 
 static uint64_t length_of(const acs_segment *s)
 {
@@ -83,21 +82,19 @@ static void describe_fix(const acs_serial_pair *p, const acs_surroundings *aroun
                   "covers all of it.";
         break;
     case ACS_CONFLICT_RAW:
-        if (p->same_bytes && p->other_arguments)
+        if (p->whole_block && p->other_pointers && p->up == p->down)
             fix =
                 "If each op touches only a part of these bytes, name only that part in its footprint. ACS_CHECK=all "
                 "tells which parts the ops touch.";
         else
-            fix = "The op needs the bytes that the other one writes. Only smaller steps, or less work in the chain, "
-                  "help.";
+            fix = "The op needs the bytes that the other one writes. Shorter ops, or fewer in the chain, help.";
         break;
     case ACS_CONFLICT_ALL:
         fix = "Give both ops a footprint (ACS_USES): without one an op waits for all others.";
         break;
     case ACS_CONFLICT_ORDER:
-        fix = "The block is allocated again and again, and memory is short. Allocate it once, before the loop, or "
-              "raise "
-              "ACS_MEMORY_LIMIT and ACS_MEMORY_SLACK.";
+        fix = "Memory is short, so a block waits for the ops that used it before. Raise ACS_MEMORY_LIMIT, or allocate "
+              "several blocks before the loop and use one after another.";
         break;
     default:
         break;
@@ -147,7 +144,7 @@ static void look_at_bytes(const acs_analysis *a, const acs_analysed_op *op, acs_
 {
     const acs_recording *r = a->recording;
     const acs_recorded_op *down = &r->ops[op->place], *up = acs_analysis_recorded(a, op->waited_for);
-    p->other_arguments |= down->arguments != up->arguments;
+    p->other_pointers |= down->pointers != up->pointers;
     if (op->segment == ACS_PLACE_NONE) {
         p->same_bytes = p->whole_block = false;
         return;
@@ -173,7 +170,7 @@ static void find_path_times(const acs_analysis *a, acs_causes *causes)
 {
     for (uint32_t i = 0; i < causes->path.count; i++) {
         const acs_path_part *part = &causes->path.parts[i];
-        const uint32_t pair = part->reason == ACS_PATH_PAIR ? a->ops[part->next].pair : ACS_PLACE_NONE;
+        const uint32_t pair = ACS_PATH_IS_PAIR(part->reason) ? a->ops[part->next].pair : ACS_PLACE_NONE;
         if (pair != ACS_PLACE_NONE)
             causes->pairs[pair].path_ns += part->to - part->from;
     }

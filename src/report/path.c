@@ -95,6 +95,15 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+static uint8_t reason_of(uint8_t conflict)
+{
+    static const uint8_t reasons[ACS_CONFLICT_COUNT] = {
+        [ACS_CONFLICT_NONE] = ACS_PATH_RESULT,   [ACS_CONFLICT_RAW] = ACS_PATH_RESULT,
+        [ACS_CONFLICT_WAR] = ACS_PATH_OVERWRITE, [ACS_CONFLICT_WAW] = ACS_PATH_OVERWRITE,
+        [ACS_CONFLICT_ALL] = ACS_PATH_ANY,       [ACS_CONFLICT_ORDER] = ACS_PATH_MEMORY};
+    return reasons[conflict];
+}
+
 /* One op back. False: the path begins here. */
 static bool step_back(walk *w)
 {
@@ -106,9 +115,10 @@ static bool step_back(walk *w)
     add_part(w, op->began, number, w->reason);
     w->wait = ACS_PLACE_NONE;
     w->next = number;
+    add_part(w, later(from->issued, later(dependence, stream)), number, ACS_PATH_START);
     if (later(dependence, stream) >= from->inserted && later(dependence, stream) > op->entered) {
         go_on(w, dependence >= stream ? op->waited_for : op->behind,
-              dependence >= stream ? ACS_PATH_PAIR : ACS_PATH_STREAM, number);
+              dependence >= stream ? reason_of(op->conflict) : ACS_PATH_STREAM, number);
         return true;
     }
     if (op->held_ns[ACS_HOLD_WINDOW] && number > 0) {

@@ -10,15 +10,24 @@
 
 #include "report/analysis.h"
 
+/* Whether the part's op ran, on which the next one depends. */
+#define ACS_PATH_IS_PAIR(reason) ((reason) >= ACS_PATH_RESULT && (reason) <= ACS_PATH_ANY)
+
 /* What a part of the path was for. */
 typedef enum acs_path_reason {
     ACS_PATH_RUN,    /* the op that ended last ran */
-    ACS_PATH_PAIR,   /* an op ran, on which the next one on the path depends */
+    /* an op ran, on which the next one on the path depends: it reads what this one wrote; it overwrites what this one used;
+     * the memory was freed and is handed out again; one of the two may touch any memory */
+    ACS_PATH_RESULT,
+    ACS_PATH_OVERWRITE,
+    ACS_PATH_MEMORY,
+    ACS_PATH_ANY,
     ACS_PATH_STREAM, /* an op ran, behind which the next one was in its stream */
     ACS_PATH_WINDOW, /* an op ran, whose end made room in the window, or the FIFO, for the next one */
     ACS_PATH_WAIT,   /* an op ran, for which a caller waited before it queued the next one */
     ACS_PATH_ISSUE,  /* nothing held the next op but the host's calls and threads */
     ACS_PATH_CALLER, /* the next op had not been queued */
+    ACS_PATH_START,  /* the next op could run and was handed over, but had not begun */
     ACS_PATH_COUNT
 } acs_path_reason;
 

@@ -30,7 +30,7 @@ static acs_status try_file(const acs_context *context, const char *option, const
     if (!*path)
         return ACS_OK;
     name_file(context, path, text);
-    FILE *file = fopen(text, "we");
+    FILE *file = fopen(text, "ae"); /* what it holds stays, if another option keeps the context from opening */
     if (!file)
         return acs_options_no_file(&context->options, option, text, errno);
     *has = true;
@@ -60,8 +60,7 @@ acs_status acs_report_open(acs_context *context)
                                &context->recorder);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ write
- */
+/* ------------------------------------------------------------------------------------------------------------ write */
 
 static void write_page(FILE *file, const acs_told *told)
 {

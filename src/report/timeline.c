@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum { CALLERS = 1, WINDOW = 2, ISSUE = 3, HOST = 4, DEVICE = 10 };
-enum { ROWS = 64,  THREADS = 256, LAUNCH_NS = 100 };
+enum { ROWS = 64,  THREADS = 4096, LAUNCH_NS = 100 };
 
 typedef struct writer {
     FILE *file;
@@ -28,8 +28,7 @@ typedef struct writer {
     uint32_t rows;
 } writer;
 
-/* ------------------------------------------------------------------------------------------------------------ events
- */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 /* Begin an event, whose further fields follow. Times are in us. */
 static void begin_event(writer *w, char type, uint32_t process, uint32_t row, uint64_t at_ns)
@@ -105,8 +104,7 @@ static void describe_rows(writer *w, uint32_t process, const char *text)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- rows
- */
+/* ------------------------------------------------------------------------------------------------------------- rows */
 
 static uint32_t process_of(const acs_recorded_op *op)
 {
@@ -124,8 +122,7 @@ static const char *text_of(const acs_analysis *a, const acs_analysed_op *op)
     return acs_label_name(a->labels[op->label]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- ops
- */
+/* -------------------------------------------------------------------------------------------------------------- ops */
 
 static void write_site(writer *w, const acs_analysed_op *op)
 {
@@ -252,8 +249,7 @@ static void write_arrows(writer *w)
                         (uint64_t)w->a->op_count + w->a->ops[i].first_up + k + 1);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- batches
- */
+/* ---------------------------------------------------------------------------------------------------------- batches */
 
 /* Ops that one call handed over; a bundle has one slot. */
 typedef struct batch {
@@ -356,8 +352,7 @@ static void write_batches(writer *w)
     free(list);
 }
 
-/* ------------------------------------------------------------------------------------------------------ other events
- */
+/* ----------------------------------------------------------------------------------------------------- other events */
 
 static void write_waits(writer *w)
 {
@@ -394,8 +389,7 @@ static void write_counters(writer *w)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- names
- */
+/* ------------------------------------------------------------------------------------------------------------ names */
 
 static void describe_slot(writer *w, const bool *lanes, uint32_t device, int slot)
 {

@@ -33,8 +33,7 @@ typedef struct play_args {
     uint64_t op;
 } play_args;
 
-/* ---------------------------------------------------------------------------------------------------------- kernels
- */
+/* ---------------------------------------------------------------------------------------------------------- kernels */
 
 static void body(const acs_grid *grid, void *const *args)
 {
@@ -57,8 +56,7 @@ static void describe_played(void *user, const acs_record *op, acs_sim_kernel *ke
     kernel->cta_ns = args->all->a->alone_ns[args->all->a->ops[args->op].label] / waves;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- play
- */
+/* ------------------------------------------------------------------------------------------------------------- play */
 
 static acs_segment cell_of(uint32_t op, acs_access access)
 {
@@ -152,42 +150,75 @@ uint64_t acs_play_run(acs_play *p, const acs_play_change *change)
     return ns;
 }
 
-/* --------------------------------------------------------------------------------------------------------- settings
- */
+/* --------------------------------------------------------------------------------------------------------- settings */
 
-static void add_setting(acs_play *p, acs_played *played, uint32_t *count, const char *name, const char *setting,
-                        acs_play_change change)
+/* The settings that were played. */
+typedef struct played_list {
+    acs_play *play;
+    acs_played *to;
+    uint32_t count;
+} played_list;
+
+static acs_played *add_setting(played_list *list, acs_play_setting which, const char *name, const char *option,
+                               int64_t value)
 {
-    acs_played *to = &played[(*count)++];
-    to->name = name;
-    (void)snprintf(to->setting, sizeof to->setting, "%s", setting);
-    to->ns = acs_play_run(p, &change);
+    acs_played *to = &list->to[list->count++];
+    *to = (acs_played){.which = which, .value = value, .name = name};
+    if (option)
+        (void)snprintf(to->setting, sizeof to->setting, "%s=%" PRId64, option, value);
+    return to;
+}
+
+/* The change by a setting that is a number. */
+static acs_play_change change_to(acs_play_setting which, int64_t value)
+{
+    return (acs_play_change){.window = which == ACS_PLAY_WINDOW ? value : 0,
+                             .streams = which == ACS_PLAY_STREAMS ? value : 0,
+                             .devices = which == ACS_PLAY_DEVICES ? value : 0};
+}
+
+/* The least value, of powers of `factor` times `now`, that brings all but a twentieth of what `most` brings. */
+static void add_least(played_list *list, acs_play_setting which, const char *name, const char *option, int64_t now,
+                      int64_t most, int64_t factor)
+{
+    const uint64_t base = list->to[0].ns;
+    acs_play_change change = change_to(which, most);
+    const uint64_t best = acs_play_run(list->play, &change);
+    int64_t value = now * factor < most ? now * factor : most;
+    uint64_t ns = best;
+    if (now >= most)
+        return;
+    for (; value < most; value = value * factor < most ? value * factor : most) {
+        change = change_to(which, value);
+        ns = acs_play_run(list->play, &change);
+        if (best >= base || (double)(base - best) * 0.95 <= (double)base - (double)ns)
+            break;
+    }
+    add_setting(list, which, name, option, value)->ns = value < most ? ns : best;
 }
 
 uint32_t acs_play_settings(acs_play *p, acs_played played[ACS_PLAYED_MOST])
 {
     const acs_options *o = &p->options;
-    char setting[64];
-    uint32_t count = 0;
-    add_setting(p, played, &count, "as it is", "", (acs_play_change){.window = 0});
+    played_list list = {p, played, 0};
+    add_setting(&list, ACS_PLAY_AS_IT_IS, "as it is", NULL, 0)->ns = acs_play_run(p, &(acs_play_change){.window = 0});
     if (!played[0].ns)
         return 0;
-    if (o->window < 4096) {
-        const int64_t window = o->window * 4 < 4096 ? o->window * 4 : 4096;
-        (void)snprintf(setting, sizeof setting, "ACS_WINDOW=%" PRId64, window);
-        add_setting(p, played, &count, "a larger window", setting, (acs_play_change){.window = window});
+    add_least(&list, ACS_PLAY_WINDOW, "a larger window", "ACS_WINDOW", o->window, 4096, 4);
+    add_least(&list, ACS_PLAY_STREAMS, "more streams", "ACS_STREAMS", o->streams, 64, 2);
+    if (o->issue != ACS_ISSUE_AUTO) {
+        acs_played *to = add_setting(&list, ACS_PLAY_ISSUE, "kernels in bundles", NULL, 0);
+        (void)snprintf(to->setting, sizeof to->setting, "ACS_ISSUE=auto");
+        to->ns = acs_play_run(p, &(acs_play_change){.any_issue = true});
     }
-    if (o->streams < 64)
-        add_setting(p, played, &count, "more streams", "ACS_STREAMS=64", (acs_play_change){.streams = 64});
-    if (o->issue != ACS_ISSUE_AUTO)
-        add_setting(p, played, &count, "kernels in bundles", "ACS_ISSUE=auto", (acs_play_change){.any_issue = true});
-    add_setting(p, played, &count, "renaming", "ACS_RENAME=-1", (acs_play_change){.renamed = true});
-    add_setting(p, played, &count, "another GPU", "ACS_DEVICES=2", (acs_play_change){.devices = 2});
-    return count;
+    add_setting(&list, ACS_PLAY_RENAME, "renaming", "ACS_RENAME", -1)->ns =
+        acs_play_run(p, &(acs_play_change){.renamed = true});
+    add_setting(&list, ACS_PLAY_DEVICES, "another GPU", "ACS_DEVICES", 2)->ns =
+        acs_play_run(p, &(acs_play_change){.devices = 2});
+    return list.count;
 }
 
-/* -------------------------------------------------------------------------------------------------- create, destroy
- */
+/* -------------------------------------------------------------------------------------------------- create, destroy */
 
 static void init_options(const acs_options *from, acs_options *o)
 {

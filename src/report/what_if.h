@@ -21,8 +21,20 @@ typedef struct acs_play_change {
     uint8_t conflict; /* acs_conflict */
 } acs_play_change;
 
-/* A change with its name, and what it brought. */
+/* What a user may set. */
+typedef enum acs_play_setting {
+    ACS_PLAY_AS_IT_IS,
+    ACS_PLAY_WINDOW,
+    ACS_PLAY_STREAMS,
+    ACS_PLAY_ISSUE,
+    ACS_PLAY_RENAME,
+    ACS_PLAY_DEVICES
+} acs_play_setting;
+
+/* A setting, and what it brought. Of a larger window, or more streams: the least with about all that there is to gain. */
 typedef struct acs_played {
+    acs_play_setting which;
+    int64_t value;
     const char *name; /* "as it is" */
     char setting[64]; /* "ACS_WINDOW=1024"; "" */
     uint64_t ns;      /* simulated time of all played ops */

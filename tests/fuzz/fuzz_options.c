@@ -109,7 +109,8 @@ static bool check_row(const row *r, const char *text, const acs_options *o)
 /* Of options that say what is written about a run: a bad value is told, and the default used. */
 static bool is_excused(const row *r)
 {
-    static const char *const names[] = {"ACS_LOG", "ACS_STATS", "ACS_MEMORY_LOG", "ACS_DOT"};
+    static const char *const names[] = {"ACS_LOG", "ACS_STATS", "ACS_MEMORY_LOG", "ACS_DOT",
+                                        "ACS_TRACE", "ACS_REPORT", "ACS_TRACE_OPS", "ACS_TRACE_SAMPLE"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(r->name, names[i]) == 0)
             return true;

@@ -1,4 +1,5 @@
-// Two recordings beside each other: numbers, findings and pairs that came and went, kernels by name. Shows one report below.
+// Two recordings beside each other: numbers, findings and pairs that came and went, kernels by name. Shows one report
+// below.
 (function (acs) {
     "use strict";
     const {labelOf, nameOf, time, digits, width, count, share, percent} = acs.model;
@@ -26,7 +27,8 @@
     const pairsOf = (a, b) => matched(a, b, run => run.pairs,
         (run, pair) => [keyOf(run, pair.up), keyOf(run, pair.down), run.conflicts[pair.conflict]].join(),
             (old, run, pair) => ({
-            words: nameOf(run, pair.down) + " waits for " + nameOf(run, pair.up) + " by " + (run.conflicts[pair.conflict] ||
+            words: nameOf(run, pair.down) + " waits for " + nameOf(run, pair.up) + " by " +
+                (run.conflicts[pair.conflict] ||
                 "?"),
             range: run.short(pair.range || ""), ns: (old ? old.ns : 0) + pair.wait_ns,
                 count: (old ? old.count : 0) + pair.count}));
@@ -54,7 +56,8 @@
             ["Ops at once, by footprints", x.width_possible, y.width_possible, width, true],
             ["Ops at once, as it ran", x.width_achieved, y.width_achieved, width, true],
             ["Critical path", x.critical_ns, y.critical_ns, time, false],
-            ["Nothing ran", idle(x), idle(y), time, false], ["Time of all ops, summed", x.work_ns, y.work_ns, time, false],
+            ["Nothing ran", idle(x), idle(y), time, false], ["Time of all ops, summed", x.work_ns, y.work_ns, time,
+                false],
             ["Callers waited, summed", x.host_wait_ns, y.host_wait_ns, time, false]];
     }
     function numbers(a, b) {
@@ -79,7 +82,8 @@
     }
     const findingWords = (now, before) => [now.title + " ", el("span", {class: "note"}, before ? time(before.ns) +
         ", then " + time(now.ns) : time(now.ns))];
-    const pairWords = (now, before) => [now.words + " ", el("span", {class: "note"}, (now.range ? now.range + "; " : "") +
+    const pairWords = (now, before) => [now.words + " ", el("span", {class: "note"}, (now.range ? now.range + "; "
+        : "") +
         (before ? time(before.ns) + ", then " + time(now.ns) : time(now.ns)))];
 
     function kernels(a, b) {
@@ -89,13 +93,16 @@
             el("div", null, (row.a || row.b).name), bars([
             {name: "A", value: nsOf(row.a), colour: "var(--base)", words: row.a ? time(row.a.ns) : "not there"},
             {name: "B", value: nsOf(row.b), colour: "var(--accent)", words: [row.b ? time(row.b.ns) + ", " : "",
-                el("span", {class: good(nsOf(row.a), nsOf(row.b), false)}, change(nsOf(row.a), nsOf(row.b)))]}], {most})));
+                el("span", {class: good(nsOf(row.a), nsOf(row.b), false)}, change(nsOf(row.a), nsOf(row.b)))]}],
+                    {most})));
         const right = name => ({name, right: true});
         const cell = side => side ? {text: time(side.ns), sort: side.ns} : {text: "", sort: 0};
         return [el("div", {class: "twins"}, pictured), el("details", null,
             el("summary", null, "All kernels (" + rows.length + ")"), table("Kernels by name and file.",
-            [{name: "Name"}, right("Ops in A"), right("Ops in B"), right("Time in A"), right("Time in B"), right("Change")],
-            rows.map(row => [(row.a || row.b).name, row.a ? row.a.ops : 0, row.b ? row.b.ops : 0, cell(row.a), cell(row.b),
+            [{name: "Name"}, right("Ops in A"), right("Ops in B"), right("Time in A"), right("Time in B"),
+                right("Change")],
+            rows.map(row => [(row.a || row.b).name, row.a ? row.a.ops : 0, row.b ? row.b.ops : 0, cell(row.a),
+                cell(row.b),
                 {text: change(nsOf(row.a), nsOf(row.b)), sort: nsOf(row.b) - nsOf(row.a)}])))];
     }
     function says(a, b) {
@@ -124,10 +131,12 @@
             {type: "button", class: "tool", "aria-pressed": "false",
             onclick: () => showRun(run, name)}, "Run " + name));
         function showRun(run, name) {
-            buttons.forEach(button => button.setAttribute("aria-pressed", String(button.textContent === "Run " + name)));
+            buttons.forEach(button => button.setAttribute("aria-pressed", String(button.textContent === "Run " +
+                name)));
             state.shown = report(run, true);
             const [could, rest] = verdict(run, state.shown.gpuMost);
-            holder.replaceChildren(el("p", {class: "verdict"}, "Run " + name + ": " + could + " " + rest), state.shown.node);
+            holder.replaceChildren(el("p", {class: "verdict"}, "Run " + name + ": " + could + " " + rest),
+                state.shown.node);
         }
         showRun(b, "B");
         const name = a.program === b.program ? a.program : a.program + " and " + b.program;

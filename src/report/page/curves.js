@@ -40,7 +40,8 @@
         gpu.values.forEach((value, at) => {
             gpu.values[at] = Math.min(1, value);
         });
-        return {running: between(C.began, C.ended), ready: between(C.ready, C.began), window: between(C.inserted, C.ended),
+        return {running: between(C.began, C.ended), ready: between(C.ready, C.began), window: between(C.inserted,
+            C.ended),
             gpu, gpuMost: gpu.values.reduce((a, b) => Math.max(a, b), 0)};
     }
 

@@ -31,7 +31,8 @@
     }
     // Words in capitals with a low line, calls and settings look like code.
     function codeIn(text) {
-        return text.split(/(\b(?:ACS|acs)_\w+(?:=-?\w+)?(?:\([^()]*\))?)/).map((part, at) => at % 2 ? el("code", null, part)
+        return text.split(/(\b(?:ACS|acs)_\w+(?:=-?\w+)?(?:\([^()]*\))?)/).map((part, at) => at % 2 ? el("code", null,
+            part)
             : part);
     }
 
@@ -119,7 +120,8 @@
                 el("dd", null, el("b", null, part.words), part.title ? " \u2013 " + part.title : "")))));
     }
 
-    // A table whose columns sort: columns of {name, right}, rows of cells; a cell is a value, {text, sort}, or {node, sort}.
+    // A table whose columns sort: columns of {name, right}, rows of cells; a cell is a value, {text, sort}, or {node,
+    // sort}.
     function table(caption, columns, rows, most) {
         const body = el("tbody");
         const shown = rows.slice(0, most || 500);
@@ -128,7 +130,8 @@
             cell && cell.node ? cell.node : cell && cell.text !== undefined ? cell.text : String(cell));
         const fillBody = () => body.replaceChildren(...shown.map(row => el("tr", null,
             row.map((cell, at) => cellOf(cell, columns[at])))));
-        const valueOf = cell => cell && cell.sort !== undefined ? cell.sort : cell && cell.text !== undefined ? cell.text
+        const valueOf = cell => cell && cell.sort !== undefined ? cell.sort : cell && cell.text !== undefined
+            ? cell.text
             : cell;
         const heads = columns.map((column, at) => el("th", {scope: "col", class: column.right ? "right" : null,
             "aria-sort": "none"},
@@ -165,5 +168,6 @@
         };
     }
 
-    acs.draw = {el, svg, section, codeIn, colour, inkOn, kernelColours, cut, sharp, ticks, bars, stacked, table, onceAFrame};
+    acs.draw = {el, svg, section, codeIn, colour, inkOn, kernelColours, cut, sharp, ticks, bars, stacked, table,
+        onceAFrame};
 })(window.acsReport = window.acsReport || {});

@@ -1,4 +1,5 @@
-// Reads the recording of the page, and shows it. <html data-ready> says that the page is drawn, data-error that it failed.
+// Reads the recording of the page, and shows it. <html data-ready> says that the page is drawn, data-error that it
+// failed.
 (function (acs) {
     "use strict";
     const {el} = acs.draw;

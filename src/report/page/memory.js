@@ -36,7 +36,8 @@
                 path += "H" + x(event[1]) + "V" + y(event[column]);
             return path + "H" + W;
         };
-        const legend = (name, words) => el("span", null, el("span", {class: "key", style: "background:var(--" + name + ")"}),
+        const legend = (name, words) => el("span", null, el("span", {class: "key", style: "background:var(--" + name +
+            ")"}),
             words);
         return section("memory", "Memory over time", calls(run, events) + " At most " +
             bytes(Math.max(...events.map(event => event[4]))) + " were allocated and not yet freed.",
@@ -44,7 +45,8 @@
             "aria-label": "Bytes allocated and reserved over time"},
         svg("path", {d: steps(5) + "V" + H + "H0Z", class: "reserved"}),
         svg("path", {d: steps(4) + "V" + H + "H0Z", class: "live"}),
-        svg("path", {d: events.slice(0, TICKS_DRAWN).map(event => "M" + x(event[1]) + ",0V5").join(""), class: "calls"})),
+        svg("path", {d: events.slice(0, TICKS_DRAWN).map(event => "M" + x(event[1]) + ",0V5").join(""),
+            class: "calls"})),
         el("div", {class: "memory-axis"}, el("span", null, "0"), el("span", null, "highest: " + bytes(most)),
             el("span", null, time(run.span))),
         el("p", {class: "note marks"}, legend("live", "allocated and not yet freed"),

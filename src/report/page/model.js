@@ -3,8 +3,10 @@
     "use strict";
 
     // Columns of a row of `ops`.
-    const COLUMNS = ["seq", "label", "kind", "thread", "entered", "inserted", "ready", "issued", "began", "ended", "device",
-        "slot", "lane", "method", "bundle", "level", "blocks", "threads", "bytes", "waitedFor", "conflict", "pair", "reason",
+    const COLUMNS = ["seq", "label", "kind", "thread", "entered", "inserted", "ready", "issued", "began", "ended",
+        "device",
+        "slot", "lane", "method", "bundle", "level", "blocks", "threads", "bytes", "waitedFor", "conflict", "pair",
+            "reason",
         "reasonNs", "critical", "status"];
     const C = Object.freeze(Object.fromEntries(COLUMNS.map((name, place) => [name, place])));
     const FORMAT = 1;
@@ -15,7 +17,8 @@
     // One recording with every part present, or an Error that says what is wrong with it.
     function complete(data) {
         if (!data || typeof data !== "object" || Array.isArray(data))
-            throw new Error("This page has no recording. acs-report makes a page from a trace, ACS_REPORT makes one from a run.");
+            throw new Error("This page has no recording. acs-report makes a page from a trace, ACS_REPORT makes " +
+                "one from a run.");
         if (data.format !== FORMAT)
             throw new Error("This recording has format " + data.format + "; the page reads format " + FORMAT + ".");
         const run = Object.assign({}, data);
@@ -70,14 +73,16 @@
     }
     // A time on an axis whose ticks are `step` apart, with the digits that tell ticks apart.
     function timeAt(ns, step) {
-        const [unit, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]].find(([size]) => ns >= size) || [1, ""];
+        const [unit, name] = [[1e9, "s"], [1e6, "ms"], [1e3, "\u00b5s"], [1, "ns"]].find(([size]) => ns >= size) ||
+            [1, ""];
         const places = Math.max(0, -Math.floor(Math.log10(Math.max(step, 1) / unit) + 1e-9));
         return ns ? (ns / unit).toFixed(places) + " " + name : "0";
     }
     // Three digits that count, without an exponent.
     function digits(value) {
         const size = Math.abs(value);
-        return size >= 99.95 ? Math.round(value).toLocaleString("en") : size >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+        return size >= 99.95 ? Math.round(value).toLocaleString("en") : size >= 9.995 ? value.toFixed(1)
+            : value.toFixed(2);
     }
     const width = value => value >= 9.95 ? Math.round(value).toLocaleString("en") : value.toFixed(value < 0.95 ? 2 : 1);
     const count = value => Math.round(number(value)).toLocaleString("en");
@@ -97,7 +102,8 @@
 
     // Part of the GPU's threads that the blocks of an op take, at most 1; 0: not known.
     function partOfGpu(run, op) {
-        const device = run.devices[op[C.device]] || run.devices[0] || {}, room = number(device.sms) * number(device.threads);
+        const device = run.devices[op[C.device]] || run.devices[0] || {},
+            room = number(device.sms) * number(device.threads);
         return room && run.backend !== "host" ? Math.min(1, op[C.blocks] * op[C.threads] / room) : 0;
     }
 
@@ -110,12 +116,14 @@
         return name === "dependence" ? dependenceOf(run, op) : name;
     }
 
-    // Phases of an op that took time: {name, reason, from, to, ran}. Unknown times (0) join the phase to the next known one.
+    // Phases of an op that took time: {name, reason, from, to, ran}. Unknown times (0) join the phase to the next
+    // known one.
     function phases(run, op) {
         const behind = run.reasons[op[C.reason]] === "stream";
         const steps = [
             ["in the FIFO", "window", C.entered, C.inserted],
-            ["waited for " + (op[C.waitedFor] >= 0 ? opWaitedFor(run, op) : "other ops"), dependenceOf(run, op), C.inserted,
+            ["waited for " + (op[C.waitedFor] >= 0 ? opWaitedFor(run, op) : "other ops"), dependenceOf(run, op),
+                C.inserted,
                 C.ready],
             ["ready, not issued", "issue", C.ready, C.issued],
             behind ? ["issued, behind others in its stream", "stream", C.issued, C.began]
@@ -175,6 +183,7 @@
 
     const sentence = text => String(text).replace(/\.?$/, ".");
 
-    acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, timeAt, digits, width, count, share, percent,
+    acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, timeAt, digits, width, count, share,
+        percent,
         bytes, plural, partOfGpu, reasonOf, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, sentence};
 })(window.acsReport = window.acsReport || {});

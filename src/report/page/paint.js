@@ -42,7 +42,8 @@
         context.fillText("the whole run", 4, OVERVIEW / 2);
         context.fillStyle = theme.curve;
         for (let x = 0; x < pixels; x++)
-            context.fillRect(GUTTER + x, OVERVIEW - 3 - (OVERVIEW - 6) * mean[x] / top, 1, (OVERVIEW - 6) * mean[x] / top);
+            context.fillRect(GUTTER + x, OVERVIEW - 3 - (OVERVIEW - 6) * mean[x] / top, 1,
+                (OVERVIEW - 6) * mean[x] / top);
         const left = GUTTER + view.from / view.span * pixels, right = GUTTER + view.to / view.span * pixels;
         context.fillStyle = colour("veil");
         context.fillRect(GUTTER, 0, left - GUTTER, OVERVIEW);
@@ -53,7 +54,8 @@
     }
     // The axis names its round times, and the end of what is shown.
     function drawAxis(context, pixels, view, theme, y, bottom) {
-        const marks = ticks(view.from, view.to, pixels / 110), step = marks.length > 1 ? marks[1] - marks[0] : view.to - view.from;
+        const marks = ticks(view.from, view.to, pixels / 110), step = marks.length > 1 ? marks[1] - marks[0]
+            : view.to - view.from;
         const end = view.to >= view.span ? time(view.to) : timeAt(view.to, step / 10);
         const free = GUTTER + pixels - context.measureText(end).width - 40;
         context.lineWidth = 1;
@@ -181,7 +183,8 @@
         context.fillRect(GUTTER, y, pixels, height);
         context.fillStyle = theme.launch;
         let drawn = -1;
-        for (let at = above(row.launches, view.from - 1); at < row.launches.length && row.launches[at] <= view.to; at++) {
+        for (let at = above(row.launches, view.from - 1); at < row.launches.length &&
+            row.launches[at] <= view.to; at++) {
             const x = Math.round(view.x(row.launches[at], pixels));
             if (x !== drawn)
                 context.fillRect(GUTTER + x, y + height / 2, 1, height / 2);
@@ -231,7 +234,8 @@
         }
     }
 
-    // Ops of a lane. Those below a pixel are drawn together: the colour of the longest, as dark as they cover the pixel.
+    // Ops of a lane. Those below a pixel are drawn together: the colour of the longest, as dark as they cover the
+    // pixel.
     function drawLane(context, row, pixels, state, theme) {
         const {run, view} = state;
         const gap = row.height >= 15 ? 3 : row.height >= 11 ? 2 : 1;
@@ -271,7 +275,8 @@
                 }
                 continue;
             }
-            drawOp(context, op, Math.max(0, left), Math.min(pixels, right), y, height, isDim(state, row.ops[at], op), state,
+            drawOp(context, op, Math.max(0, left), Math.min(pixels, right), y, height, isDim(state, row.ops[at], op),
+                state,
                 theme);
         }
         flush();
@@ -310,7 +315,8 @@
         for (const [from, to] of state.idle) {
             if (to < state.view.from || from > state.view.to)
                 continue;
-            const left = Math.max(0, state.view.x(from, pixels), end), right = Math.min(pixels, state.view.x(to, pixels));
+            const left = Math.max(0, state.view.x(from, pixels), end), right = Math.min(pixels, state.view.x(to,
+                pixels));
             if (right - left >= 1.5)
                 context.fillRect(GUTTER + left, first.y, right - left, state.height - first.y);
             end = right;
@@ -325,7 +331,8 @@
             if (!op || !row)
                 return null;
             return {left: GUTTER + Math.min(pixels, Math.max(0, view.x(op[C.began], pixels))),
-                right: GUTTER + Math.min(pixels, Math.max(0, view.x(op[C.ended], pixels))), y: row.y, height: row.height};
+                right: GUTTER + Math.min(pixels, Math.max(0, view.x(op[C.ended], pixels))), y: row.y,
+                    height: row.height};
         };
         const isInside = (from, to) => Math.max(from.right, to.left) > GUTTER &&
             Math.min(from.right, to.left) < GUTTER + pixels;

@@ -5,11 +5,13 @@
 
     const CALLER_ROW = 20, HEAD_ROW = 18, MOST_CALLERS = 12, SHORTEST_VIEW_NS = 200;
     const FEW_OPS = 0.1, MANY_LANES = 8, LEAST_JOINED = 3; // streams with few ops share rows
-    const OPS_AROUND = 20, ALIKE_AROUND = 3; // at least so many ops, and so many of its kind, around an op that is shown
+    const OPS_AROUND = 20,
+        ALIKE_AROUND = 3; // at least so many ops, and so many of its kind, around an op that is shown
 
     const rowHeight = rows => rows <= 20 ? 20 : rows <= 40 ? 15 : rows <= 80 ? 11 : 8;
 
-    // Rows of callers and of (device, slot, lane), each with its ops in the order of their begin, and its place from above.
+    // Rows of callers and of (device, slot, lane), each with its ops in the order of their begin, and its place from
+    // above.
     function layRows(run) {
         const lanes = new Map(), callers = new Map();
         run.ops.forEach((op, place) => {
@@ -40,7 +42,8 @@
         }
         const threads = [...callers.keys()].sort((a, b) => a - b).slice(0, MOST_CALLERS);
         if (threads.length)
-            add({head: callers.size > MOST_CALLERS ? "Callers (" + MOST_CALLERS + " of " + callers.size + ")" : "Callers",
+            add({head: callers.size > MOST_CALLERS ? "Callers (" + MOST_CALLERS + " of " + callers.size + ")"
+                : "Callers",
                 height: HEAD_ROW});
         for (const thread of threads)
             add(callerRow(run, thread));
@@ -92,7 +95,8 @@
             if (own.length < LEAST_JOINED)
                 continue;
             left.push(...own);
-            joined.push(...packed(run, own.flatMap(lane => lane.ops)).map((ops, at) => ({device, slot: 1e8, lane: at, ops,
+            joined.push(...packed(run, own.flatMap(lane => lane.ops)).map((ops, at) => ({device, slot: 1e8, lane: at,
+                ops,
                 joined: at ? "" : own.length + " other streams"})));
         }
         return lanes.filter(lane => !left.includes(lane)).concat(joined);
@@ -115,7 +119,8 @@
         const launches = run.ops.filter(op => op[C.thread] === thread && op[C.entered] > 0).map(op => op[C.entered]);
         return {caller: thread, name: "thread " + thread, height: CALLER_ROW,
             launches: Float64Array.from(launches).sort(),
-            blocks: run.waits.filter(wait => wait[0] === thread).map(wait => ({from: wait[2], to: wait[3], type: wait[1],
+            blocks: run.waits.filter(wait => wait[0] === thread).map(wait => ({from: wait[2], to: wait[3],
+                type: wait[1],
                 label: wait[5]}))
                 .concat(run.memory.filter(event => event[8] === thread)
                     .map(event => ({from: event[0], to: event[1], type: event[2] ? "free" : "malloc", bytes: event[3],
@@ -126,7 +131,8 @@
     // From when to when an op waited and ran. `upstream`: what it waited for; `kind`: of the finding that it shows.
     function waitOf(run, op, upstream, kind) {
         const wait = kind === "host wait" && run.waits.find(one => one[0] === op[C.thread] && one[3] >= opEnd(op));
-        const known = [opStart(op), op[C.began], opEnd(op)].filter(at => at > 0), began = op[C.began] || Math.max(...known, 0);
+        const known = [opStart(op), op[C.began], opEnd(op)].filter(at => at > 0), began = op[C.began] ||
+            Math.max(...known, 0);
         if (wait)
             return [Math.min(began, wait[2]), wait[3]];
         if (kind === "window" || run.reasons[op[C.reason]] === "window")
@@ -140,8 +146,10 @@
         const op = run.ops[places[0]], upstream = run.ops[places[1]] || run.ops[op[C.waitedFor]];
         const [first, last] = waitOf(run, op, upstream, kind), centre = (first + last) / 2;
         const isEnough = half => {
-            const there = run.ops.filter(one => ran(one) && one[C.ended] > centre - half && one[C.began] < centre + half);
-            return there.length >= OPS_AROUND && there.filter(one => one[C.label] === op[C.label]).length >= ALIKE_AROUND;
+            const there = run.ops.filter(one => ran(one) && one[C.ended] > centre - half && one[C.began] < centre +
+                half);
+            return there.length >= OPS_AROUND &&
+                there.filter(one => one[C.label] === op[C.label]).length >= ALIKE_AROUND;
         };
         let half = Math.max(0.65 * (last - first), SHORTEST_VIEW_NS);
         while (half < run.span && !isEnough(half))

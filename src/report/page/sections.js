@@ -25,7 +25,8 @@
                 tile("Ops", count(s.ops), plural(s.kernels, "kernel"), "Ops in this recording"),
                 tile("Time", time(s.span_ns || run.span), "first op to last end",
                     "From the entry of the first op to the end of the last"),
-                el("div", {class: "tile wide", title: "The time that all ops take, each alone, divided by the critical path " +
+                el("div", {class: "tile wide",
+                    title: "The time that all ops take, each alone, divided by the critical path " +
                     "and by the time of the run. Ops that run at once can be slower than alone, so it can be below 1"},
                 el("dt", null, "Ops at once, on average"), el("dd", null, widthBars(s))),
                 tile("Critical path", time(s.critical_ns), percent(share(s.critical_ns, s.span_ns)) + " of the time, " +
@@ -41,7 +42,8 @@
             sim: "on the simulated GPU"}[run.backend] || run.backend || "";
         const many = run.devices.length > 1 ? "on " + run.devices.length + " GPUs" : where;
         const size = run.backend !== "host" && run.devices[0] && run.devices[0].sms
-            ? ", " + run.devices[0].sms + " multiprocessors each".replace(run.devices.length > 1 ? "" : " each", "") : "";
+            ? ", " + run.devices[0].sms + " multiprocessors each".replace(run.devices.length > 1 ? "" : " each", "")
+                : "";
         return "Recorded " + many + size + (run.virtual_time ? ", in simulated time" : "") + ".";
     }
     function partly(run) {
@@ -73,7 +75,8 @@
         const cards = run.findings.map((finding, place) => card(run, finding, place, show));
         const rest = cards.slice(FINDINGS_SHOWN);
         return section("findings", "What costs the most",
-            "The most costly first. Each bar is the cost, as a part of the run's time. Costs can overlap, so do not add them.",
+            "The most costly first. Each bar is the cost, as a part of the run's time. Costs can overlap, so do " +
+                "not add them.",
             el("ol", {class: "cards"}, cards.slice(0, FINDINGS_SHOWN)),
             rest.length ? el("details", null, el("summary", null, plural(rest.length, "smaller finding")),
                 el("ol", {class: "cards", start: FINDINGS_SHOWN + 1}, rest)) : null);
@@ -97,7 +100,8 @@
     }
     const uncapital = text => text.charAt(0).toLowerCase() + text.slice(1);
 
-    // ----------------------------------------------------------------------------------------------- where the time went
+    // ----------------------------------------------------------------------------------------------- where the time
+    // went
 
     // The whole time by what the end waited for: the parts of the path are the time.
     function pathBar(run) {
@@ -107,10 +111,12 @@
             words: percent(share(run.path_ns[at] || 0, total)) + ", " + time(run.path_ns[at] || 0)}))
             .filter(part => part.value > 0);
         return parts.length ? el("div", {class: "path"},
-            el("p", null, "The path goes back from the op that ended last, each time to what was waited for. Its parts are the whole time."),
+            el("p", null, "The path goes back from the op that ended last, each time to what was waited for. " +
+                "Its parts are the whole time."),
             stacked(parts, "Time by what the end of the run waited for"),
             run.summary.host_wait_ns > 0 ? el("p", null, "Callers waited " + plural(run.waits.length, "time") + ", " +
-                time(run.summary.host_wait_ns) + " summed over all waits. Only where the path has them did they cost time.")
+                time(run.summary.host_wait_ns) +
+                    " summed over all waits. Only where the path has them did they cost time.")
                 : null) : null;
     }
     function byKernel(run, highlight) {
@@ -123,24 +129,28 @@
             note: noteOf(row[0]), value: row[2], colour: colours.css(row[0]),
             words: [el("b", null, time(row[2])), " " + percent(share(row[2], run.summary.work_ns)) + ", " +
                 plural(row[1], "op")]}));
-        return rows.length ? [none("Summed over all ops, of which many run at once. Percentages are parts of the time of all ops."),
+        return rows.length ? [none("Summed over all ops, of which many run at once. Percentages are parts of " +
+            "the time of all ops."),
             bars(rows), run.kernels.length > KERNELS_SHOWN
             ? none("The table of kernels has all " + run.kernels.length + ".") : null]
             : none("No kernel ran.");
     }
     function where(run, highlight) {
-        return section("where", "Where the time went", null, pathBar(run), isPlain(run) ? el("p", null, plainWords(run)) : null,
+        return section("where", "Where the time went", null, pathBar(run), isPlain(run) ? el("p", null,
+            plainWords(run)) : null,
             el("h3", null, "Time by kernel"), byKernel(run, highlight));
     }
 
-    // --------------------------------------------------------------------------------------------------- how it was issued
+    // --------------------------------------------------------------------------------------------------- how it was
+    // issued
 
     // Whether all ops went one way, and none in bundles: then a sentence says it.
     const isPlain = run => run.ops.length > 0 && methodsOf(run).length === 1 && !run.bundles.length;
     function plainWords(run) {
         const name = methodsOf(run)[0].name, words = {launch: "Each op was issued by a launch of its own.",
             unknown: "How the ops were issued is not known."}[name];
-        return (words || "All ops were issued by the method " + name + ": " + METHOD_WORDS[name] + ".") + " " + issueWait(run);
+        return (words || "All ops were issued by the method " + name + ": " + METHOD_WORDS[name] + ".") + " " +
+            issueWait(run);
     }
     // How long ready ops waited to be issued.
     function issueWait(run) {
@@ -152,13 +162,15 @@
         if (isPlain(run) || !run.ops.length)
             return null;
         const methods = methodsOf(run);
-        const parts = methods.map((row, place) => ({name: row.name, value: row.ops, colour: ISSUE_COLOURS[place] || "var(--aim)",
+        const parts = methods.map((row, place) => ({name: row.name, value: row.ops, colour: ISSUE_COLOURS[place] ||
+            "var(--aim)",
             words: percent(share(row.ops, run.ops.length)), title: METHOD_WORDS[row.name] || ""}));
         const handed = run.bundles.filter(one => one[3] > one[2] && one[2] > 0);
         const handing = handed.reduce((sum, one) => sum + one[3] - one[2], 0);
         const inBundles = run.ops.filter(op => op[C.bundle] >= 0).length;
         return section("issue", "How it was issued", null, stacked(parts, "Ops by issue method"),
-            run.bundles.length ? el("p", null, plural(run.bundles.length, "bundle") + " had " + plural(inBundles, "op") +
+            run.bundles.length ? el("p", null, plural(run.bundles.length, "bundle") + " had " + plural(inBundles,
+                "op") +
                 ", " + width(inBundles / run.bundles.length) + " each on average." + (handing
                 ? " To hand over a bundle took " + time(handing / handed.length) + " on average." : ""))
                 : el("p", null, "No op was part of a bundle."), el("p", null, issueWait(run)));
@@ -170,20 +182,23 @@
     function whatIf(run) {
         const rows = run.what_if.filter(row => row.ns > 0);
         if (!rows.length)
-            return section("what-if", "What other settings would bring", null, none("This page has no simulated runs."));
+            return section("what-if", "What other settings would bring", null,
+                none("This page has no simulated runs."));
         const base = rows[0].ns, best = Math.min(...rows.map(row => row.ns));
         const change = row => row === rows[0] ? "" : Math.abs(row.ns / base - 1) < 0.005 ? "no change"
             : row.ns < base ? percent(1 - row.ns / base) + " less" : percent(row.ns / base - 1) + " more";
         return section("what-if", "What other settings would bring",
             "The simulator played the recorded ops again, with other settings. Compare its times with its first bar. " +
             simulatorWords(run),
-            bars(rows.map((row, at) => ({name: row.name, note: row.setting || null, value: row.ns, title: needsOf(row.setting || "")[0],
+            bars(rows.map((row, at) => ({name: row.name, note: row.setting || null, value: row.ns,
+                title: needsOf(row.setting || "")[0],
                 strong: row.ns === best && best < base * 0.98,
                 colour: at === 0 ? "var(--base)" : row.ns < base * 0.98 ? "var(--good)" : "var(--base-other)",
                 words: [el("b", null, time(row.ns)), " " + change(row)]}))));
     }
 
-    // ------------------------------------------------------------------------------------------------------- one report
+    // ------------------------------------------------------------------------------------------------------- one
+    // report
 
     // All sections of a recording: {node, timeline}. `short`: without the headline, for a page that compares.
     function report(run, short) {
@@ -197,11 +212,14 @@
         const curves = made ? made.curves : {gpuMost: 0};
         const node = el("div", {class: "report"}, short ? null : headline(run, curves), findings(run, show),
             section("timeline", "What ran when",
-                "Above: how many ops ran, were ready, and were in the window" + (curves.gpuMost && !isGpuEmpty(curves.gpuMost)
-                    ? ", and which part of the GPU was taken" : "") + ". Below: what the end of the run waited for, then each " +
+                "Above: how many ops ran, were ready, and were in the window" + (curves.gpuMost &&
+                    !isGpuEmpty(curves.gpuMost)
+                    ? ", and which part of the GPU was taken" : "") +
+                        ". Below: what the end of the run waited for, then each " +
                 "caller and each stream.",
                 made ? made.node : none("No op was recorded.")),
-            where(run, highlight), issued(run), whatIf(run), acs.memory.memory(run), tables(run, highlight), glossary());
+            where(run, highlight), issued(run), whatIf(run), acs.memory.memory(run), tables(run, highlight),
+                glossary());
         linkWords(node);
         return {timeline: made, node, gpuMost: curves.gpuMost};
     }

@@ -42,8 +42,10 @@
         return table("Kernels and other ops, most time first. Total and waited are summed over all ops of the name.",
             [left("Name"), left("At"), right("Ops"), right("Total"), right("Mean"), right("Longest"), right("Waited"),
                 right("Of the GPU, each")],
-            run.kernels.map(row => [{node: el("button", {type: "button", class: "link", onclick: () => highlight(row[0])},
-                nameOf(run, row[0])), sort: nameOf(run, row[0])}, placeOf(run, row[0]), numberCell(row[1]), nsCell(row[2]),
+            run.kernels.map(row => [{node: el("button", {type: "button", class: "link",
+                onclick: () => highlight(row[0])},
+                nameOf(run, row[0])), sort: nameOf(run, row[0])}, placeOf(run, row[0]), numberCell(row[1]),
+                    nsCell(row[2]),
             nsCell(row[2] / Math.max(1, row[1])), nsCell(row[3]), knownNs(row[4]),
             fills.has(row[0]) ? {text: percent(fills.get(row[0])), sort: fills.get(row[0])} : {text: "", sort: -1}]));
     }
@@ -60,7 +62,8 @@
         return [...found.values()].filter(row => row.name !== "none" && row.ns > 0).sort((a, b) => b.ns - a.ns);
     }
     function heldTable(run, rows) {
-        return table("What held each op longest. A wait that passes on from op to op counts for each of them, so sums can be " +
+        return table("What held each op longest. A wait that passes on from op to op counts for each of them, " +
+            "so sums can be " +
             "longer than the run. They do not tell what is to be gained.",
         [left("Cause"), left("The op waited for"), right("Ops"), right("Waited, summed over these ops")],
         rows.map(row => [pathWords(row.name)[0], waitWords(row.name), numberCell(row.ops), nsCell(row.ns)]));
@@ -85,7 +88,8 @@
             [left("Thread"), left("Waits for"), left("Last launch"), left("At"), right("Times"), right("Total"),
                 right("Longest")],
             rows.map(row => [row.thread, WAITS[row.type] || "", row.label >= 0 ? nameOf(run, row.label) : "",
-                row.label >= 0 ? placeOf(run, row.label) : "", numberCell(row.many), nsCell(row.ns), nsCell(row.longest)]),
+                row.label >= 0 ? placeOf(run, row.label) : "", numberCell(row.many), nsCell(row.ns),
+                    nsCell(row.longest)]),
             WAITS_SHOWN);
     }
 
@@ -105,7 +109,8 @@
         return [...found.values()].sort((a, b) => b.ops - a.ops);
     }
     function methodsTable(rows) {
-        return table("Ops by issue method.", [left("Method"), left("Meaning"), right("Ops"), right("Of them in bundles")],
+        return table("Ops by issue method.", [left("Method"), left("Meaning"), right("Ops"),
+            right("Of them in bundles")],
             rows.map(row => [row.name, METHOD_WORDS[row.name] || "", numberCell(row.ops), numberCell(row.bundled)]));
     }
     function optionsTable(run) {
@@ -139,7 +144,8 @@
     function linkWords(node) {
         const left = new Set(GLOSSARY.filter(([, pattern]) => pattern));
         const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT, {acceptNode: text =>
-            text.parentElement.closest("h1, h2, h3, button, summary, code, table, svg, .kind, #glossary, a, .bar-name, .legend")
+            text.parentElement.closest("h1, h2, h3, button, summary, code, table, svg, .kind, #glossary, a, " +
+                ".bar-name, .legend")
                 ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT});
         for (let text = texts.nextNode(); text && left.size; text = texts.nextNode())
             linkOne(text, left);
@@ -153,7 +159,8 @@
         left.delete(found.entry);
         const used = text.splitText(found.at.index);
         used.splitText(found.at[0].length);
-        const [word, , means] = found.entry, link = el("a", {class: "word", href: "#" + idOf(word), title: word + ": " + means,
+        const [word, , means] = found.entry, link = el("a", {class: "word", href: "#" + idOf(word), title: word +
+            ": " + means,
             onclick: () => {
                 document.getElementById("glossary").open = true;
             }});

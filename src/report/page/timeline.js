@@ -1,8 +1,10 @@
-// The timeline: which op ran where and when, callers above, and how wide it was. Owns the view (the span of time that is shown),
+// The timeline: which op ran where and when, callers above, and how wide it was. Owns the view (the span of time that
+// is shown),
 // the selected op and what is highlighted. Others ask it to show ops.
 (function (acs) {
     "use strict";
-    const {C, nameOf, placeOf, opName, time, width, percent, plural, partOfGpu, reasonOf, phases, conflictOf, chain, opStart,
+    const {C, nameOf, placeOf, opName, time, width, percent, plural, partOfGpu, reasonOf, phases, conflictOf, chain,
+        opStart,
         opEnd, idleSpans} = acs.model;
     const {pathWords, pathColour, waitWords} = acs.words;
     const {el, kernelColours, sharp, onceAFrame} = acs.draw;
@@ -29,8 +31,10 @@
                 parts.map(part => el("div", {style: "left:" + 100 * (part.from - start) / length + "%;width:" +
                     100 * (part.to - part.from) / length + "%;background:" + paint(part)}))),
             el("ol", {class: "phase-list"}, parts.map(part => el("li", null,
-                el("span", {class: "key", style: "background:" + paint(part)}), el("b", null, time(part.to - part.from)), " ",
-                part.name, part.name.startsWith("waited") && conflictOf(run, op) ? " (" + conflictOf(run, op) + ")" : ""))),
+                el("span", {class: "key", style: "background:" + paint(part)}), el("b", null,
+                    time(part.to - part.from)), " ",
+                part.name, part.name.startsWith("waited") && conflictOf(run, op) ? " (" + conflictOf(run, op) + ")"
+                    : ""))),
             chainList(run, state.selected, select));
     }
     function factsOf(run, op) {
@@ -61,10 +65,12 @@
         const link = at => el("button", {type: "button", class: "link", onclick: () => select(at)},
             opName(run, run.ops[at]));
         return el("details", null, el("summary", null, "The ops before it"),
-            el("p", {class: "note"}, "The nearest first. Of the ops that an op needed, the list has the one that ended last."),
+            el("p", {class: "note"},
+                "The nearest first. Of the ops that an op needed, the list has the one that ended last."),
             el("ol", {class: "chain"}, places.slice(0, CHAIN_LISTED).map((at, step) => el("li", null, link(at), " ",
                 el("span", {class: "note"}, conflictOf(run, run.ops[step ? places[step - 1] : place]))))),
-            places.length > CHAIN_LISTED ? el("p", {class: "note"}, "and " + (places.length < CHAIN_DRAWN ? "" : "at least ") +
+            places.length > CHAIN_LISTED ? el("p", {class: "note"}, "and " + (places.length < CHAIN_DRAWN ? ""
+                : "at least ") +
                 (places.length - CHAIN_LISTED) + " more.") : null);
     }
 
@@ -90,7 +96,8 @@
             placeOf(run, op[C.label])].filter(Boolean);
     }
 
-    // ------------------------------------------------------------------------------------------------------- the widget
+    // ------------------------------------------------------------------------------------------------------- the
+    // widget
     // The section of one run: {node, show(places), highlight(label), select(place), draw()}.
     function timeline(run) {
         const layout = layRows(run), curves = curvesOf(run), view = makeView(run.span), colours = kernelColours(run);
@@ -200,7 +207,8 @@
             "and previous op, c goes to the op that the selected op waited for, 0 shows the whole run.";
     }
     function marksLegend(state) {
-        const key = (name, words) => el("span", null, el("span", {class: "key", style: "background:var(--" + name + ")"}),
+        const key = (name, words) => el("span", null, el("span", {class: "key", style: "background:var(--" + name +
+            ")"}),
             words);
         const {run} = state, frame = (name, words) => el("span", null, el("span", {class: "key " + name}), words);
         return el("p", {class: "note marks"}, state.idle.length ? key("idle", "no op ran") : null,
@@ -215,7 +223,8 @@
 
     function pathLegend(run) {
         const used = run.path_reasons.filter((name, at) => run.path_ns[at] > 0);
-        return used.length ? el("p", {class: "note marks"}, el("b", {title: "What the end of the run waited for"}, "The path:"),
+        return used.length ? el("p", {class: "note marks"}, el("b", {title: "What the end of the run waited for"},
+            "The path:"),
             used.map(name => el("span", {title: pathWords(name)[1]},
             el("span", {class: "key", style: "background:var(--" + pathColour(name) + ")"}),
                 pathWords(name)[0]))) : null;
@@ -333,10 +342,12 @@
         const middle = (view.from + view.to) / 2, step = (view.to - view.from) / 5;
         const next = by => on.select(state.selected < 0 ? (by > 0 ? 0 : run.ops.length - 1)
             : Math.min(run.ops.length - 1, Math.max(0, state.selected + by)));
-        const acts = {"+": () => view.zoom(0.5, middle), "=": () => view.zoom(0.5, middle), "-": () => view.zoom(2, middle),
+        const acts = {"+": () => view.zoom(0.5, middle), "=": () => view.zoom(0.5, middle), "-": () => view.zoom(2,
+            middle),
             "0": () => view.set(0, view.span), ArrowLeft: () => view.pan(-step), ArrowRight: () => view.pan(step),
                 n: () => next(1), p: () => next(-1),
-            c: () => run.ops[state.selected] && run.ops[state.selected][C.waitedFor] >= 0 && on.select(run.ops[state.selected][C.waitedFor]),
+            c: () => run.ops[state.selected] && run.ops[state.selected][C.waitedFor] >= 0 &&
+                on.select(run.ops[state.selected][C.waitedFor]),
             Escape: () => {
                 state.marked = new Set();
                 on.select(-1, true);

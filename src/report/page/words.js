@@ -11,12 +11,14 @@
             "another op that used the bytes which it overwrites (WAR, WAW)"],
         memory: ["Freed memory", "An op ran that used memory which was freed and handed out again.",
             "another op that used memory which was handed out again"],
-        "no footprint": ["No footprint", "An op ran. It or the next op has no footprint, so they may touch the same bytes.",
+        "no footprint": ["No footprint",
+            "An op ran. It or the next op has no footprint, so they may touch the same bytes.",
             "another op, since one of the two has no footprint"],
         dependence: ["Dependence", "An op ran that the next op depends on.", "another op that it depends on"],
         stream: ["Stream", "An op ran that was before the next op in its stream. The next op did not need it.",
             "another op that was before it in its stream"],
-        window: ["Window", "An op ran. Its end made room in the window or the FIFO for the next op.", "room in the window"],
+        window: ["Window", "An op ran. Its end made room in the window or the FIFO for the next op.",
+            "room in the window"],
         "host wait": ["The caller waited", "An op ran that a caller waited for before it launched the next op."],
         issue: ["Issue", "The next op was ready. The library had not issued it yet.", "the library to issue it"],
         start: ["Start", "The next op was issued and could run. It had not begun yet."],
@@ -56,19 +58,23 @@
         ["bundle", /\bbundles?\b/, "Several kernels that are handed to the GPU in one call."],
         ["caller", /\b[Cc]allers?\b/, "A thread of the program that launches ops."],
         ["critical path", /\b[Cc]ritical path\b/,
-            "The longest chain of ops that need each other, as footprints say. Each op counts as long as it takes alone."],
-        ["dependence", /\bdepend(s|ence)?\b/, "An op depends on an earlier op if both touch the same bytes and one writes."],
+            "The longest chain of ops that need each other, as footprints say. Each op counts as long as it " +
+                "takes alone."],
+        ["dependence", /\bdepend(s|ence)?\b/,
+            "An op depends on an earlier op if both touch the same bytes and one writes."],
         ["FIFO", /\bFIFO\b/, "The queue in which launched ops stand until the window has room."],
         ["footprint", /\b[Ff]ootprints?\b/, "The bytes that an op says it reads and writes. ACS orders ops by them."],
         ["issue", /\bissued?\b/, "To hand a ready op to the GPU's driver. A worker does it."],
-        ["op", /\b[Oo]ps?\b/, "A kernel launch, a copy, a fill, or a function on the host, that the program gave to ACS."],
+        ["op", /\b[Oo]ps?\b/,
+            "A kernel launch, a copy, a fill, or a function on the host, that the program gave to ACS."],
         ["order", null, CONFLICTS.order],
         ["path", /\b[Tt]he path\b/, "It goes back from the op that ended last, each time to what was waited for."],
         ["pool", /\bpools?\b/, "Memory that ACS keeps, to make blocks of it."],
         ["RAW", /\bRAW\b/, CONFLICTS.RAW],
         ["ready", /\bready\b/, "An op is ready when all ops that it depends on have ended."],
         ["renaming", /\b(renaming|ACS_RENAME)\b/,
-            "An op that overwrites a whole block gets other memory for it, so it need not wait for ops that use the old one. " +
+            "An op that overwrites a whole block gets other memory for it, so it need not wait for ops that use " +
+                "the old one. " +
             "ACS_RENAME switches it on. Blocks must be allocated ACS_RELOCATABLE, and named with ACS_OUT."],
         ["repeats", null, "Parts of the program that recur. ACS can replay them."],
         ["simulator", /\bsimulator\b/, "It plays the recorded ops again on a model of the GPU, with other settings."],
@@ -104,7 +110,8 @@
         if (isGpuEmpty(gpuMost))
             said.push("The kernels are small: at most " + percent(gpuMost) + " of the GPU was in use.");
         said.push(...gainWords(run));
-        return ["As its footprints say, about " + width(s.width_possible) + " ops could run at once, on average; it ran " +
+        return ["As its footprints say, about " + width(s.width_possible) +
+            " ops could run at once, on average; it ran " +
             width(s.width_achieved) + ".", said.join(" ")];
     }
     function goodWords(s) {
@@ -131,7 +138,8 @@
         return part >= LARGE ? {setting: best.setting, part} : null;
     }
     const needsOf = setting => setting.startsWith("ACS_RENAME")
-        ? ["Renaming needs blocks that are allocated ACS_RELOCATABLE, and named with ACS_OUT by ops that overwrite all of them."]
+        ? ["Renaming needs blocks that are allocated ACS_RELOCATABLE, and named with ACS_OUT by ops that " +
+            "overwrite all of them."]
         : [];
     // "27 % more time" where the simulator's own run differs from the recording by more than a tenth; else "".
     function simulatorOff(run) {
@@ -146,6 +154,7 @@
             time(base.ns) + (off ? ": " + off + ", so the simulator fits this run badly." : ".");
     }
 
-    acs.words = {pathWords, pathColour, waitWords, CONFLICTS, KIND_WORDS, OPTIONS, GLOSSARY, isGpuEmpty, verdict, needsOf,
+    acs.words = {pathWords, pathColour, waitWords, CONFLICTS, KIND_WORDS, OPTIONS, GLOSSARY, isGpuEmpty, verdict,
+        needsOf,
         simulatorWords, costOf};
 })(window.acsReport = window.acsReport || {});
