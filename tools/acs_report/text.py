@@ -92,6 +92,10 @@ def summary(acs):
         lines.append("Where the time went: %s." % ", ".join("%s %s" % (clean(name),
             percent(ns, sum(part[0] for part in parts)))
                                                            for ns, name in sorted(parts, reverse=True)))
+    if 0 < acs.get("sampled", 100) < 100:
+        lines.append("The recording has %d %% of the ops. Numbers are those of this part." % acs["sampled"])
+    elif len(acs["ops"]) < 0.99 * acs.get("ops_seen", 0):
+        lines.append("The recording has the newest %d of %d ops." % (len(acs["ops"]), acs["ops_seen"]))
     return lines
 
 
