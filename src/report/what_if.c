@@ -181,13 +181,13 @@ static acs_play_change change_to(acs_play_setting which, int64_t value)
 static void add_least(played_list *list, acs_play_setting which, const char *name, const char *option, int64_t now,
                       int64_t most, int64_t factor)
 {
+    if (now >= most)
+        return;
     const uint64_t base = list->to[0].ns;
     acs_play_change change = change_to(which, most);
     const uint64_t best = acs_play_run(list->play, &change);
     int64_t value = now * factor < most ? now * factor : most;
     uint64_t ns = best;
-    if (now >= most)
-        return;
     for (; value < most; value = value * factor < most ? value * factor : most) {
         change = change_to(which, value);
         ns = acs_play_run(list->play, &change);

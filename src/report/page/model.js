@@ -35,7 +35,7 @@
         run.short = text => folder ? String(text).split(folder).join("") : String(text);
         return run;
     }
-    // "/work/main/" of "/work/main/a.c" and "/work/main/b/c.c"; empty where files share none.
+    // "/home/a/" of "/home/a/x.c" and "/home/a/b/y.c"; empty where files share none.
     function commonFolder(files) {
         const known = [...new Set(files)].filter(file => typeof file === "string" && file.includes("/"));
         if (!known.length)
