@@ -397,8 +397,6 @@ static void take_calls(acs_recorder *r, const scale *s, acs_recording *to)
         to->blocks[to->block_count++] = block;
     }
     (void)pthread_mutex_unlock(&r->lock);
-    to->waits_seen = waits;
-    to->blocks_seen = blocks;
 }
 
 acs_status acs_recorder_take(acs_recorder *r, acs_recording *recording)

@@ -79,7 +79,6 @@ typedef struct acs_recording {
     uint64_t segment_count;
     uint64_t span_ns;  /* time from its begin to its end */
     uint64_t ops_seen; /* ops that entered the window meanwhile */
-    uint64_t waits_seen, blocks_seen;
     bool virtual_time; /* times are those of a simulated GPU */
 } acs_recording;
 

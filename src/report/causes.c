@@ -33,10 +33,15 @@ static int dearest_first(const void *a, const void *b)
     return (x->ns < y->ns) - (x->ns > y->ns);
 }
 
+static bool is_dear(const search *s, uint64_t ns)
+{
+    return ns && ns * 100 >= s->span_ns * TUNE_REPORT_PERCENT;
+}
+
 /* Add a cause that took `ns`; NULL: it took too little, or the list is full. */
 static acs_cause *add_cause(search *s, const char *kind, uint64_t ns)
 {
-    if (ns * 100 < s->span_ns * TUNE_REPORT_PERCENT || !ns || s->to->count == ACS_CAUSES_MOST)
+    if (!is_dear(s, ns) || s->to->count == ACS_CAUSES_MOST)
         return NULL;
     acs_cause *cause = &s->to->list[s->to->count++];
     *cause = (acs_cause){.kind = kind, .how = g_simulated, .ns = ns < s->span_ns ? ns : s->span_ns};
@@ -72,15 +77,6 @@ static const char *name_of(const search *s, uint32_t label)
     return acs_label_name(s->a->labels[label]);
 }
 
-/*
- * Whether ops wait although they may touch different bytes: all name the same whole block, but have
- * pointers to different places.
- */
-static bool is_suspicious(const acs_serial_pair *p)
-{
-    return p->conflict == ACS_CONFLICT_RAW && p->whole_block && p->other_pointers && p->up == p->down;
-}
-
 static const char *kind_of_pair(const acs_serial_pair *p)
 {
     switch ((acs_conflict)p->conflict) {
@@ -108,7 +104,7 @@ static void describe_pair(search *s, const acs_serial_pair *p, acs_cause *cause)
     char up[ACS_CAUSE_TEXT], down[ACS_CAUSE_TEXT], held[32];
     (void)acs_label_text(s->a->labels[p->up], up);
     (void)acs_label_text(s->a->labels[p->down], down);
-    if (is_suspicious(p))
+    if (acs_serial_pair_is_suspicious(p))
         write_text(cause->title, "%.80s waits for itself: each launch names the same whole block", name_of(s, p->down));
     else if (p->conflict == ACS_CONFLICT_ORDER)
         write_text(cause->title, "%.80s waits for memory that %.80s still uses",
@@ -119,7 +115,7 @@ static void describe_pair(search *s, const acs_serial_pair *p, acs_cause *cause)
     write_text(cause->text, "%" PRIu64 " times %.120s waited for %.120s%s%.120s; %s summed over them.%s", p->count, down,
                p->up == p->down ? "an earlier launch of itself" : up, p->range[0] ? ", over " : "", p->range,
                acs_time_text(p->held_ns, held),
-               is_suspicious(p) ? " Their pointers differ, so they may touch different parts." : "");
+               acs_serial_pair_is_suspicious(p) ? " Their pointers differ, so they may touch different parts." : "");
     write_text(cause->fix, "%s", p->fix);
     show_op(cause, p->example);
     show_op(cause, s->a->ops[p->example].waited_for);
@@ -128,7 +124,7 @@ static void describe_pair(search *s, const acs_serial_pair *p, acs_cause *cause)
 /* What is to be gained without the pair's dependences. Those that carry results cannot go. */
 static void find_gain(const search *s, acs_serial_pair *p)
 {
-    if (p->conflict == ACS_CONFLICT_RAW && !is_suspicious(p))
+    if (p->conflict == ACS_CONFLICT_RAW && !acs_serial_pair_is_suspicious(p))
         return;
     p->gain_ns = gain(s, (acs_play_change){.no_pair = true, .up = p->up, .down = p->down, .conflict = p->conflict});
 }
@@ -145,7 +141,7 @@ static void look_for_pairs(search *s)
 {
     for (uint32_t i = 0; i < s->to->pair_count; i++) {
         const acs_serial_pair *p = &s->to->pairs[i];
-        if (p->conflict == ACS_CONFLICT_RAW && !is_suspicious(p))
+        if (p->conflict == ACS_CONFLICT_RAW && !acs_serial_pair_is_suspicious(p))
             continue;
         acs_cause *cause = add_cause(s, kind_of_pair(p), p->gain_ns);
         if (cause)
@@ -266,14 +262,16 @@ static void look_for_host_waits_of(search *s, uint32_t label)
     const acs_recording *r = s->a->recording;
     const acs_op last = s->a->op_count ? acs_analysis_recorded(s->a, s->a->op_count - 1)->seq : 0;
     uint32_t count = 0, example = 0;
+    uint64_t waited_ns = 0;
     for (uint32_t i = 0; i < r->wait_count; i++) {
         if (r->waits[i].type == ACS_RECORDED_WAIT_ROOM || r->waits[i].newest >= last ||
             acs_analysis_label_before(s->a, r->waits[i].newest) != label)
             continue;
         example = acs_analysis_op_before(s->a, r->waits[i].newest);
+        waited_ns += r->waits[i].ended - r->waits[i].began;
         count++;
     }
-    if (count < TUNE_REPORT_TIMES)
+    if (count < TUNE_REPORT_TIMES || !is_dear(s, waited_ns)) /* no more than that is to be gained: it need not be played */
         return;
     acs_cause *cause = add_cause(s, "host wait", gain(s, (acs_play_change){.no_waits = true, .wait = label}));
     char text[ACS_CAUSE_TEXT], time[32];
@@ -440,8 +438,10 @@ static void look_for_allocations(search *s)
 
 /* ------------------------------------------------------------------------------------------------------------ chain */
 
-/* The program is a chain if ops that need the result of the one before take most of the time, whatever else is
- * changed. */
+/*
+ * The program is a chain if ops that need the result of the one before take most of the time, whatever else is
+ * changed.
+ */
 static void look_for_chain(search *s)
 {
     const acs_serial_pair *most = NULL;
@@ -450,7 +450,7 @@ static void look_for_chain(search *s)
         if (p->conflict == ACS_CONFLICT_RAW && (!most || p->path_ns > most->path_ns))
             most = p;
     }
-    if (!most || is_suspicious(most) || s->a->needed_ns * 100 < s->span_ns * TUNE_REPORT_CHAIN_PERCENT)
+    if (!most || acs_serial_pair_is_suspicious(most) || s->a->needed_ns * 100 < s->span_ns * TUNE_REPORT_CHAIN_PERCENT)
         return;
     acs_cause *cause = add_cause(s, "chain", s->a->needed_ns);
     char up[ACS_CAUSE_TEXT], down[ACS_CAUSE_TEXT], time[32];

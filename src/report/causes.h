@@ -15,7 +15,6 @@ typedef struct acs_serial_pair {
     uint32_t up, down;    /* labels */
     uint32_t example;     /* op of `down` that waited longest */
     uint8_t conflict;     /* acs_conflict */
-    bool same_bytes;      /* each time the two segments were the same bytes */
     bool other_pointers; /* the two ops had different pointers, beside those that begin segments, at least once */
     bool whole_block;     /* each time both segments were a whole block */
     uint64_t count;       /* times that one waited */
@@ -25,6 +24,15 @@ typedef struct acs_serial_pair {
     uint32_t place;       /* for pairs.c */
     char range[ACS_CAUSE_TEXT], fix[ACS_CAUSE_TEXT];
 } acs_serial_pair;
+
+/*
+ * Whether ops wait although they may touch different bytes: all name the same whole block, but have pointers to different
+ * places.
+ */
+static inline bool acs_serial_pair_is_suspicious(const acs_serial_pair *p)
+{
+    return p->conflict == ACS_CONFLICT_RAW && p->whole_block && p->other_pointers && p->up == p->down;
+}
 
 typedef struct acs_cause {
     const char *kind;

@@ -65,8 +65,7 @@ static void describe_range(const acs_analysis *a, const acs_analysed_op *op, cha
                        block->site ? block->site->line : 0, acs_bytes_text(block->bytes, all));
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * fixes */
+/* ------------------------------------------------------------------------------------------------------------ fixes */
 
 static void describe_fix(const acs_serial_pair *p, const acs_surroundings *around, char text[ACS_CAUSE_TEXT])
 {
@@ -82,7 +81,7 @@ static void describe_fix(const acs_serial_pair *p, const acs_surroundings *aroun
                   "covers all of it.";
         break;
     case ACS_CONFLICT_RAW:
-        if (p->whole_block && p->other_pointers && p->up == p->down)
+        if (acs_serial_pair_is_suspicious(p))
             fix =
                 "If each op touches only a part of these bytes, name only that part in its footprint. ACS_CHECK=all "
                 "tells which parts the ops touch.";
@@ -102,8 +101,7 @@ static void describe_fix(const acs_serial_pair *p, const acs_surroundings *aroun
     (void)snprintf(text, ACS_CAUSE_TEXT, "%s", fix);
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * count */
+/* ------------------------------------------------------------------------------------------------------------ count */
 
 /* Room for one more pair. False: no memory. */
 static bool grow_pairs(acs_causes *causes)
@@ -136,7 +134,7 @@ static acs_serial_pair *find_pair(entry **table, acs_causes *causes, pair_key ke
     }
     acs_serial_pair *p = &causes->pairs[causes->pair_count++];
     *p = (acs_serial_pair){
-        .up = key.up, .down = key.down, .conflict = (uint8_t)key.conflict, .same_bytes = true, .whole_block = true};
+        .up = key.up, .down = key.down, .conflict = (uint8_t)key.conflict, .whole_block = true};
     return p;
 }
 
@@ -146,11 +144,10 @@ static void look_at_bytes(const acs_analysis *a, const acs_analysed_op *op, acs_
     const acs_recorded_op *down = &r->ops[op->place], *up = acs_analysis_recorded(a, op->waited_for);
     p->other_pointers |= down->pointers != up->pointers;
     if (op->segment == ACS_PLACE_NONE) {
-        p->same_bytes = p->whole_block = false;
+        p->whole_block = false;
         return;
     }
     const acs_segment *s = &r->segments[op->segment], *u = &r->segments[op->up_segment];
-    p->same_bytes &= s->base == u->base && length_of(s) == length_of(u);
     p->whole_block = p->whole_block && is_whole_block(a, s, down->seq) && is_whole_block(a, u, down->seq);
 }
 

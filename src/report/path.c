@@ -12,8 +12,8 @@ typedef struct walk {
     uint64_t now;      /* the path is known from here on */
     uint32_t op, next; /* the op that ran until now, and the one that it held up */
     uint8_t reason;
-    uint32_t wait;
-    bool full; /* no memory */
+    uint32_t waits; /* waits that ended before `now`, about: they were recorded as they ended */
+    bool full;      /* no memory */
 } walk;
 
 static void add_part(walk *w, uint64_t from, uint32_t op, uint8_t reason)
@@ -30,7 +30,7 @@ static void add_part(walk *w, uint64_t from, uint32_t op, uint8_t reason)
         p->parts = grown;
         p->room = room;
     }
-    p->parts[p->count++] = (acs_path_part){from, w->now, op, w->next, w->wait, reason};
+    p->parts[p->count++] = (acs_path_part){from, w->now, op, w->next, reason};
     p->ns[reason] += w->now - from;
     w->now = from;
 }
@@ -38,7 +38,6 @@ static void add_part(walk *w, uint64_t from, uint32_t op, uint8_t reason)
 /* Go on with an op that ended at `ended`, or before: what lies between was the host's. */
 static void go_on(walk *w, uint32_t op, uint8_t reason, uint32_t late)
 {
-    w->wait = reason == ACS_PATH_WAIT ? w->wait : ACS_PLACE_NONE;
     add_part(w, w->a->ops[op].ended, late, ACS_PATH_ISSUE);
     w->next = late;
     w->op = op;
@@ -58,16 +57,23 @@ static uint32_t ended_before(const walk *w, uint32_t most, uint64_t at)
     return found;
 }
 
-/* The wait of the thread that ended last, at `at` or before; ACS_PLACE_NONE: none. */
-static uint32_t wait_before(const walk *w, uint32_t thread, uint64_t at)
+/* The wait of the thread that ended last, at `at` or before; NULL: none. `at` falls from call to call. */
+static const acs_recorded_wait *wait_before(walk *w, uint32_t thread, uint64_t at)
 {
-    const acs_recording *r = w->a->recording;
-    uint32_t found = ACS_PLACE_NONE;
-    for (uint32_t i = 0; i < r->wait_count; i++)
-        if (r->waits[i].thread == thread && r->waits[i].ended <= at &&
-            (found == ACS_PLACE_NONE || r->waits[i].ended > r->waits[found].ended))
-            found = i;
-    return found;
+    const acs_recorded_wait *waits = w->a->recording->waits;
+    while (w->waits && waits[w->waits - 1].ended > at)
+        w->waits--;
+    for (uint32_t i = w->waits; i-- > 0;)
+        if (waits[i].thread == thread)
+            return &waits[i];
+    return NULL;
+}
+
+/* The op whose end the wait was for, of those before `op`; ACS_PLACE_NONE: not known. */
+static uint32_t waited_for(const walk *w, const acs_recorded_wait *wait, uint32_t op)
+{
+    const uint32_t up = wait->type == ACS_RECORDED_WAIT_OP ? acs_analysis_op_before(w->a, wait->op) : ACS_PLACE_NONE;
+    return up != ACS_PLACE_NONE && up < op ? up : ended_before(w, op - 1, w->now);
 }
 
 /*
@@ -77,16 +83,12 @@ static uint32_t wait_before(const walk *w, uint32_t thread, uint64_t at)
 static bool follow_caller(walk *w, uint32_t op)
 {
     const uint32_t thread = acs_analysis_recorded(w->a, op)->thread;
-    const uint32_t wait = wait_before(w, thread, w->a->ops[op].entered);
-    const acs_recorded_wait *waited = wait == ACS_PLACE_NONE ? NULL : &w->a->recording->waits[wait];
-    add_part(w, waited ? waited->ended : w->a->first_ns, op, ACS_PATH_CALLER);
-    if (!waited || op == 0)
-        return false;
-    const uint32_t up = ended_before(w, op - 1, w->now);
+    const acs_recorded_wait *wait = wait_before(w, thread, w->a->ops[op].entered);
+    add_part(w, wait ? wait->ended : w->a->first_ns, op, ACS_PATH_CALLER);
+    const uint32_t up = wait && op ? waited_for(w, wait, op) : ACS_PLACE_NONE;
     if (up == ACS_PLACE_NONE)
         return false;
-    w->wait = wait;
-    go_on(w, up, waited->type == ACS_RECORDED_WAIT_ROOM ? ACS_PATH_WINDOW : ACS_PATH_WAIT, op);
+    go_on(w, up, wait->type == ACS_RECORDED_WAIT_ROOM ? ACS_PATH_WINDOW : ACS_PATH_WAIT, op);
     return true;
 }
 
@@ -113,7 +115,6 @@ static bool step_back(walk *w)
     const uint64_t dependence = op->waited_for == ACS_PLACE_NONE ? 0 : w->a->ops[op->waited_for].ended;
     const uint64_t stream = op->behind == ACS_PLACE_NONE ? 0 : w->a->ops[op->behind].ended;
     add_part(w, op->began, number, w->reason);
-    w->wait = ACS_PLACE_NONE;
     w->next = number;
     add_part(w, later(from->issued, later(dependence, stream)), number, ACS_PATH_START);
     if (later(dependence, stream) >= from->inserted && later(dependence, stream) > op->entered) {
@@ -134,7 +135,7 @@ static bool step_back(walk *w)
 
 acs_status acs_path_make(const acs_analysis *a, acs_path *path)
 {
-    walk w = {.a = a, .path = path, .next = ACS_PLACE_NONE, .wait = ACS_PLACE_NONE, .reason = ACS_PATH_RUN};
+    walk w = {.a = a, .path = path, .next = ACS_PLACE_NONE, .waits = a->recording->wait_count, .reason = ACS_PATH_RUN};
     *path = (acs_path){0};
     for (uint32_t i = 0; i < a->op_count; i++)
         if (a->ops[i].ended > w.now) {

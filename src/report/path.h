@@ -35,7 +35,6 @@ typedef struct acs_path_part {
     uint64_t from, to;
     uint32_t op;    /* that ran; of ISSUE and CALLER: the one that was late */
     uint32_t next;  /* the op that it held up; ACS_PLACE_NONE: none */
-    uint32_t wait;  /* of WAIT: place in recording.waits; else ACS_PLACE_NONE */
     uint8_t reason; /* acs_path_reason */
 } acs_path_part;
 
