@@ -19,7 +19,7 @@ struct acs_recorder {
     acs_recorded_op *ops;                         /* ring; number n is at (n - 1) % capacity */
     acs_segment *segments;                        /* ring */
     uint64_t *number;                             /* by window entry: number of its op; 0: it is not recorded */
-    uint32_t capacity, segment_capacity, entries; /* the first two are powers of two */
+    uint32_t capacity, segment_capacity;          /* powers of two */
     uint64_t count, segment_count;                /* ever recorded */
     uint64_t seen;                                /* ops that entered the window */
     bool gap;                                     /* the op before was not recorded */
@@ -433,6 +433,16 @@ void acs_recording_free(acs_recording *recording)
 
 /* -------------------------------------------------------------------------------------------------- create, destroy */
 
+static void free_rings(acs_recorder *r)
+{
+    free(r->ops);
+    free(r->segments);
+    free(r->number);
+    free(r->waits);
+    free(r->blocks);
+    free(r);
+}
+
 acs_status acs_recorder_create(const acs_recorder_config *config, acs_recorder **recorder)
 {
     acs_recorder *r = calloc(1, sizeof *r);
@@ -441,19 +451,13 @@ acs_status acs_recorder_create(const acs_recorder_config *config, acs_recorder *
     r->config = *config;
     r->capacity = acs_round_up_pow2((uint32_t)config->ops);
     r->segment_capacity = r->capacity * TUNE_RECORD_SEGMENTS;
-    r->entries = config->core->window.entry_count + 1;
     r->ops = calloc(r->capacity, sizeof *r->ops);
     r->segments = calloc(r->segment_capacity, sizeof *r->segments);
-    r->number = calloc(r->entries, sizeof *r->number);
+    r->number = calloc(config->core->window.entry_count + 1, sizeof *r->number);
     r->waits = calloc(TUNE_RECORD_CALLS, sizeof *r->waits);
     r->blocks = calloc(TUNE_RECORD_CALLS, sizeof *r->blocks);
     if (!r->ops || !r->segments || !r->number || !r->waits || !r->blocks || pthread_mutex_init(&r->lock, NULL) != 0) {
-        free(r->ops);
-        free(r->segments);
-        free(r->number);
-        free(r->waits);
-        free(r->blocks);
-        free(r);
+        free_rings(r);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to record %llu ops", (unsigned long long)config->ops);
     }
     r->began_ns = acs_clock_ns();
@@ -472,10 +476,5 @@ void acs_recorder_destroy(acs_recorder *r)
         return;
     acs_trace_remove(r->config.core, follow_core, r);
     (void)pthread_mutex_destroy(&r->lock);
-    free(r->ops);
-    free(r->segments);
-    free(r->number);
-    free(r->waits);
-    free(r->blocks);
-    free(r);
+    free_rings(r);
 }
