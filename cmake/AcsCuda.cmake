@@ -35,7 +35,7 @@ if(ACS_HAVE_CUDA AND ACS_KERNELS AND (ACS_TESTS OR ACS_SAMPLES OR ACS_BENCH))
     endif()
 endif()
 
-# ACS_NVCC: compiles the library's own device code (src/cuda/device_code), where there is one; needs no enabled language.
+# ACS_NVCC: compiles device code inside libraries (AcsDeviceCode), where there is one; needs no enabled language.
 set(ACS_NVCC "")
 if(ACS_HAVE_CUDA AND CMAKE_CUDA_COMPILER)
     set(ACS_NVCC ${CMAKE_CUDA_COMPILER})

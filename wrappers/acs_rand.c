@@ -7,7 +7,7 @@
 
 ACS_WRAP_ROOM(acs_rand_args);
 
-static const acs_wrap_codes g_codes = {"cuRAND", "curandStatus_t", acs_rand_cuda_load, NULL, NULL};
+static const acs_wrap_codes g_codes = {"the CUDA driver", "CUresult", acs_rand_cuda_load, NULL, NULL};
 
 size_t acs_rand_code_text(int code, char *text, size_t bytes)
 {
@@ -73,12 +73,9 @@ static uint64_t position_behind(const acs_rand_args *args, bool wide)
     return args->position - in_pass + from_pass / ACS_RAND_PASS * pass_of(wide) + from_pass % ACS_RAND_PASS;
 }
 
-/* Names the places that hold the generators of cuRAND. */
-static const char g_place_key = 0;
-
 static acs_status prepare(acs_wrap_call *call, const acs_site *site, acs_rand_generator *generator, acs_rand_args args)
 {
-    static const acs_wrap_kind kind = {acs_rand_cuda_load, run, &g_place_key, acs_wrap_handles_destroy};
+    static const acs_wrap_kind kind = {acs_rand_cuda_load, run, NULL, NULL};
     static const size_t sizes[] = {sizeof(uint32_t), sizeof(float), sizeof(double), sizeof(float), sizeof(double)};
     const size_t size = sizes[args.kind];
     const bool wide = acs_rand_is_wide(args.kind);
@@ -90,7 +87,9 @@ static acs_status prepare(acs_wrap_call *call, const acs_site *site, acs_rand_ge
     if (check(&args, size, site) != ACS_OK)
         return ACS_ERR_ARGUMENT;
     call->segments[0] = ACS_OUT(args.out, args.count * size);
-    acs_wrap_fill(call, &kind, site, &args, sizeof args, args.count ? 1 : 0, ACS_WRAP_SCRATCH_LEAST);
+    acs_wrap_fill(call, &kind, site, &args, sizeof args, args.count ? 1 : 0, 0);
+    if (args.count == 0)
+        return ACS_OK;
     generator->position = position_behind(&args, wide);
     generator->wide = wide;
     return ACS_OK;

@@ -1,13 +1,14 @@
 /**
  * @file acs_rand.h
- * Random numbers as ops of ACS: uniform, normal and 32-bit ones, float and double. On a GPU by cuRAND's generator
- * Philox4x32-10, which is opened at run time. On the host backends by the same generator on the CPU.
+ * Random numbers as ops of ACS: uniform, normal and 32-bit ones, float and double. On a GPU by cuRAND's device functions
+ * for the generator Philox4x32-10. On the host backends by the same generator on the CPU.
  *
  *     acs_rand_generator g = acs_rand_begin(seed);
  *     acs_rand_uniform(context, &g, x, n);            // two ops that may run at the same time
  *     acs_rand_normal(context, &g, y, n, 0, 1);
  *
- * **State and order.** A generator of cuRAND is a state that each call changes, so its calls must run in order. Here the
+ * **State and order.** A host generator of cuRAND is a state that each call changes, so its calls must run in order. It
+ * waits for the whole device when its seed or offset is set, and then cannot be captured. Here the
  * generator is a seed and a position, and belongs to the program. A call takes its numbers from the position and moves it
  * on, at once. So the order of the calls alone decides which numbers an op gets. Ops of one generator are independent, and
  * run at the same time.
@@ -62,7 +63,7 @@ static inline acs_rand_generator acs_rand_begin(uint64_t seed)
     acs_op acs_rand_##name(acs_context *context, acs_rand_generator *generator, __VA_ARGS__);                          \
     acs_status acs_rand_##name##_prepare(acs_wrap_call *call, acs_rand_generator *generator, __VA_ARGS__)
 
-/** Integers of 32 random bits. With `count` 0 the op touches nothing, here and below. */
+/** Integers of 32 random bits. With `count` 0 the op touches nothing, and the position stays, here and below. */
 ACS_RAND_DECLARE_(bits, uint32_t *out, size_t count);
 
 /** Numbers in (0, 1]. `out` is aligned as its type. */
@@ -79,8 +80,8 @@ ACS_RAND_DECLARE_(normal_double, double *out, size_t count, double mean, double 
 #undef ACS_RAND_DECLARE_
 
 /**
- * Find cuRAND now; the first op on a CUDA context does so otherwise.
- * @retval ACS_ERR_UNSUPPORTED  it was not found, or the wrapper was built without CUDA; acs_wrap_last_error has the text.
+ * Find the CUDA driver now; the first op on a CUDA context does so otherwise.
+ * @retval ACS_ERR_UNSUPPORTED  it was not found, or the wrapper was built without nvcc; acs_wrap_last_error has the text.
  */
 acs_status acs_rand_load(void);
 /** What an op's code means (acs_error.native), in one sentence; as snprintf. */

@@ -360,25 +360,40 @@ static void random_numbers()
         });
 }
 
+/* Draws of all lengths, one behind the other. `element` bytes each. */
+static void draw_parts(acs_context *context, size_t element, void *out)
+{
+    static const size_t counts[] = {1, 6, 262139, 3, 2, 30001};
+    acs_rand_generator g = acs_rand_begin(99);
+    char *at = static_cast<char *>(out);
+    for (size_t count : counts) {
+        CHECK((element == 4 ? acs_rand_bits(context, &g, reinterpret_cast<uint32_t *>(at), count)
+                            : acs_rand_uniform_double(context, &g, reinterpret_cast<double *>(at), count)) != 0);
+        at += count * element;
+    }
+    CHECK_STATUS(acs_sync(context), ACS_OK);
+}
+
 /* Bits and uniform numbers are those of the CPU's generator, too. */
 static void random_numbers_are_those_of_the_cpu()
 {
-    static uint32_t gpu[DRAWN], cpu[DRAWN];
+    enum { ALL = 1 + 6 + 262139 + 3 + 2 + 30001 };
+    static double gpu[ALL], cpu[ALL];
     acs_options options = check_options();
     acs_context *host = nullptr;
-    acs_rand_generator g = acs_rand_begin(99), h = acs_rand_begin(99);
-    uint32_t *out = nullptr;
+    void *out = nullptr;
     if (!wrapped_is_there("acs::rand", acs_rand_load()))
         return;
     acs_context *const context = check_open_default();
     options.backend = ACS_BACKEND_HOST;
     CHECK_STATUS(acs_open(&options, &host), ACS_OK);
     CHECK_CUDA(cudaMalloc(&out, sizeof gpu));
-    CHECK(acs_rand_bits(context, &g, out, DRAWN) != 0 && acs_rand_bits(host, &h, cpu, DRAWN) != 0);
-    CHECK_STATUS(acs_sync(context), ACS_OK);
-    CHECK_STATUS(acs_sync(host), ACS_OK);
-    CHECK_CUDA(cudaMemcpy(gpu, out, sizeof gpu, cudaMemcpyDeviceToHost));
-    CHECK(memcmp(gpu, cpu, sizeof gpu) == 0);
+    for (size_t element = 4; element <= 8; element += 4) {
+        draw_parts(context, element, out);
+        draw_parts(host, element, cpu);
+        CHECK_CUDA(cudaMemcpy(gpu, out, ALL * element, cudaMemcpyDeviceToHost));
+        CHECK(memcmp(gpu, cpu, ALL * element) == 0);
+    }
     CHECK_STATUS(acs_close(context), ACS_OK);
     CHECK_STATUS(acs_close(host), ACS_OK);
     CHECK_CUDA(cudaFree(out));

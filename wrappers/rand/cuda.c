@@ -1,115 +1,85 @@
 /*
- * Random numbers on a GPU: cuRAND, found at run time. Called by the thread that issues an op, with the slot's stream. Each
- * call sets seed and offset, so earlier calls do not matter. A generator of cuRAND has memory on the device that its kernels
- * change, so no two running ops share one. Never synchronises, but for what cuRAND does when a generator is made. Built
- * without CUDA's headers it only says so.
+ * Random numbers on a GPU: the kernels of numbers.cu, launched by the driver. Called by the thread that issues an op, with
+ * the slot's stream. Keeps no state but the loaded kernels, which every device has. Never synchronises. Built without nvcc
+ * or cuRAND's device functions it only says so.
  */
 #include "rand/rand.h"
 
 #if ACS_RAND_HAVE_CUDA
 
-#include <curand.h>
+#include <cuda.h>
 
-#include <stdlib.h>
+#include <pthread.h>
 
-#define FUNCTIONS(X)                                                                                                   \
-    X(curandCreateGenerator) X(curandDestroyGenerator) X(curandSetStream) X(curandSetPseudoRandomGeneratorSeed)        \
-    X(curandSetGeneratorOffset) X(curandGenerate) X(curandGenerateUniform) X(curandGenerateUniformDouble)              \
-    X(curandGenerateNormal) X(curandGenerateNormalDouble)
+enum { KINDS = ACS_RAND_NORMAL_DOUBLE + 1, BLOCK = 256, BLOCKS_MOST = 1 << 20 };
+
+extern const uint64_t acs_rand_image[];
+
+#define FUNCTIONS(X) X(cuLibraryLoadData) X(cuLibraryGetKernel) X(cuLaunchKernel)
 
 static struct {
     FUNCTIONS(ACS_WRAP_MEMBER)
 } g;
 static const acs_wrap_function g_functions[] = {FUNCTIONS(ACS_WRAP_ROW)};
-static const acs_wrap_library g_library = {"libcurand.so." ACS_WRAP_TEXT(CURAND_VER_MAJOR), g_functions,
-                                           sizeof g_functions / sizeof g_functions[0]};
+static const acs_wrap_library g_library = {"libcuda.so.1", g_functions, sizeof g_functions / sizeof g_functions[0]};
 static acs_wrap_loader g_loader = {&g_library, 1, 0, ""};
+
+static pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
+static CUlibrary g_code;          /* guarded by g_lock; loaded once, and never unloaded */
+static CUkernel g_kernels[KINDS]; /* written before g_code */
 
 bool acs_rand_cuda_load(const char **why)
 {
     return acs_wrap_load(&g_loader, why);
 }
 
-static int code_of(curandStatus_t status)
+static CUresult load_kernels(void)
 {
-    return status == CURAND_STATUS_SUCCESS ? 0 : ACS_WRAP_CODE_BASE + (int)status;
+    static const char *const names[KINDS] = {"acs_rand_bits_kernel", "acs_rand_uniform_kernel",
+                                             "acs_rand_uniform_double_kernel", "acs_rand_normal_kernel",
+                                             "acs_rand_normal_double_kernel"};
+    CUlibrary code = NULL;
+    CUresult result = g.cuLibraryLoadData(&code, acs_rand_image, NULL, NULL, 0, NULL, NULL, 0);
+
+    for (int kind = 0; kind < KINDS && result == CUDA_SUCCESS; kind++)
+        result = g.cuLibraryGetKernel(&g_kernels[kind], code, names[kind]);
+    if (result == CUDA_SUCCESS)
+        g_code = code;
+    return result;
 }
 
-static int create(void **handle)
+static CUresult find_kernel(uint64_t kind, CUfunction *kernel)
 {
-    curandGenerator_t made = NULL;
-    const int code = code_of(g.curandCreateGenerator(&made, CURAND_RNG_PSEUDO_PHILOX4_32_10));
-    *handle = made;
-    return code;
-}
-
-static void destroy(void *handle)
-{
-    (void)g.curandDestroyGenerator(handle); /* the context closes: there is nobody to tell of a failure */
-}
-
-/* `count` numbers from number `first` of the op. */
-static curandStatus_t generate(curandGenerator_t generator, const acs_rand_args *x, size_t first, size_t count)
-{
-    uint32_t *const narrow = (uint32_t *)x->out + first; /* or floats */
-    double *const wide = (double *)x->out + first;
-
-    switch ((acs_rand_kind)x->kind) {
-    case ACS_RAND_BITS: return g.curandGenerate(generator, narrow, count);
-    case ACS_RAND_UNIFORM: return g.curandGenerateUniform(generator, (float *)narrow, count);
-    case ACS_RAND_UNIFORM_DOUBLE: return g.curandGenerateUniformDouble(generator, wide, count);
-    case ACS_RAND_NORMAL:
-        return g.curandGenerateNormal(generator, (float *)narrow, count, (float)x->mean, (float)x->deviation);
-    case ACS_RAND_NORMAL_DOUBLE: return g.curandGenerateNormalDouble(generator, wide, count, x->mean, x->deviation);
-    }
-    return CURAND_STATUS_TYPE_ERROR;
-}
-
-static int generate_at(curandGenerator_t generator, const acs_rand_args *x, uint64_t position, size_t first, size_t count)
-{
-    const int code = code_of(g.curandSetGeneratorOffset(generator, position));
-    return code ? code : code_of(generate(generator, x, first, count));
-}
-
-/*
- * From an offset inside a pass cuRAND goes on as if the numbers before it had been of 32 bits. So the doubles of that pass
- * are a call of their own, and the others begin with the next pass of doubles.
- */
-static int generate_all(curandGenerator_t generator, const acs_rand_args *x)
-{
-    const uint64_t in_pass = x->position % ACS_RAND_PASS, rest = ACS_RAND_PASS - in_pass;
-    const size_t count = (size_t)x->count;
-    int code;
-
-    if (!acs_rand_is_wide(x->kind) || in_pass == 0 || count <= rest)
-        return generate_at(generator, x, x->position, 0, count);
-    code = generate_at(generator, x, x->position, 0, (size_t)rest);
-    return code ? code
-                : generate_at(generator, x, x->position - in_pass + 2 * ACS_RAND_PASS, (size_t)rest, count - (size_t)rest);
+    (void)pthread_mutex_lock(&g_lock); /* cannot fail: the mutex is valid and not held by this thread */
+    const CUresult result = g_code ? CUDA_SUCCESS : load_kernels();
+    (void)pthread_mutex_unlock(&g_lock);
+    *kernel = (CUfunction)g_kernels[kind]; /* the driver launches either */
+    return result;
 }
 
 int acs_rand_cuda_run(const acs_call_env *env, const acs_rand_args *args)
 {
-    static const acs_wrap_handle_type type = {create, destroy};
+    acs_rand_args copy = *args;
+    void *parameters[] = {&copy};
+    const uint64_t blocks_of_four = args->count / 4 + 2; /* the first and the last one may be cut */
+    const uint64_t blocks = (blocks_of_four + BLOCK - 1) / BLOCK;
     const char *why;
-    void *generator;
-    int code;
+    CUfunction kernel;
 
     if (!acs_rand_cuda_load(&why))
         return ACS_WRAP_CODE_LIBRARY;
-    code = acs_wrap_handle(env, &type, &generator);
-    if (!code)
-        code = code_of(g.curandSetStream(generator, env->stream));
-    if (!code)
-        code = code_of(g.curandSetPseudoRandomGeneratorSeed(generator, args->seed));
-    return code ? code : generate_all(generator, args);
+    CUresult result = find_kernel(args->kind, &kernel);
+    if (result == CUDA_SUCCESS)
+        result = g.cuLaunchKernel(kernel, (unsigned)(blocks < BLOCKS_MOST ? blocks : BLOCKS_MOST), 1, 1, BLOCK, 1, 1, 0,
+                                  env->stream, parameters, NULL);
+    return result == CUDA_SUCCESS ? 0 : ACS_WRAP_CODE_BASE + (int)result;
 }
 
 #else /* no CUDA */
 
 bool acs_rand_cuda_load(const char **why)
 {
-    *why = "this build of acs_rand has no cuRAND: CUDA's headers were not there, or were not wanted";
+    *why = "this build of acs_rand has no kernels: nvcc or cuRAND's headers were not there, or were not wanted";
     return false;
 }
 

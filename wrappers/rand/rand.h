@@ -8,35 +8,13 @@
 
 #include "acs_rand.h"
 #include "common/wrap.h"
-
-/*
- * cuRAND's order: the sequence is made of passes. In each pass every one of 65536 subsequences gives a block of four numbers
- * of 32 bits. In a pass of doubles it gives four doubles, which are two blocks.
- */
-enum { ACS_RAND_PASS = 65536 * 4 };
-
-typedef enum acs_rand_kind {
-    ACS_RAND_BITS,
-    ACS_RAND_UNIFORM,
-    ACS_RAND_UNIFORM_DOUBLE,
-    ACS_RAND_NORMAL,
-    ACS_RAND_NORMAL_DOUBLE
-} acs_rand_kind;
+#include "rand/numbers.h"
 
 /* Whether a number takes two of 32 bits. */
 static inline bool acs_rand_is_wide(uint64_t kind)
 {
     return kind == ACS_RAND_UNIFORM_DOUBLE || kind == ACS_RAND_NORMAL_DOUBLE;
 }
-
-/* The closure of an op. */
-typedef struct acs_rand_args {
-    uint64_t kind; /* acs_rand_kind */
-    uint64_t seed, position;
-    void *out;
-    uint64_t count;
-    double mean, deviation; /* exact for float too */
-} acs_rand_args;
 
 /* Runs on the CPU, on the calling thread. */
 void acs_rand_host_run(const acs_rand_args *args);
