@@ -27,7 +27,7 @@
  * ACS_CHECK, ACS_BARRIERS or ACS_TUNE asks for, and two notices to standard error, each once. The first: the default
  * context cannot be opened. The second: a variable has a bad value, or names a file that cannot be written, and its
  * default is used. That happens only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG,
- * ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE, ACS_REPORT.
+ * ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE, ACS_TRACE_TIMES, ACS_REPORT.
  *
  * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time
  * may use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a
@@ -170,6 +170,7 @@ enum { ACS_POOL_OFF, ACS_POOL_ON, ACS_POOL_AUTO };
 enum { ACS_GROWTH_PAGES, ACS_GROWTH_CHUNKS };
 enum { ACS_POLICY_SINGLE, ACS_POLICY_ROUND_ROBIN, ACS_POLICY_STREAM_AWARE, ACS_POLICY_MIN_TRANSFER_SIZE,
        ACS_POLICY_MIN_MAX_TRANSFER_TIME, ACS_POLICY_AUTO, ACS_POLICY_COUNT };
+enum { ACS_TRACE_TIMES_AUTO, ACS_TRACE_TIMES_POLLS, ACS_TRACE_TIMES_GRAPHS, ACS_TRACE_TIMES_KERNELS };
 enum { ACS_LOG_OFF, ACS_LOG_ERROR, ACS_LOG_WARN, ACS_LOG_INFO, ACS_LOG_DEBUG };
 enum { ACS_CHECK_OFF, ACS_CHECK_OVERLAP, ACS_CHECK_WRITES, ACS_CHECK_READS, ACS_CHECK_ALL };
 
@@ -194,7 +195,7 @@ typedef struct acs_options {
  * @param      size     sizeof(acs_options) as the caller was compiled; use acs_options_init(&o, sizeof o).
  * @retval ACS_ERR_OPTION  a variable has a bad value (the error names variable, value and range). `options` then holds
  *                         the default for it and the environment's values for the others.
- * A bad value of ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG, ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE or ACS_REPORT
+ * A bad value of ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG, ACS_REPORT or an option that begins with ACS_TRACE
  * is no error: a warning is written to standard error once, and the default is used. acs_open does the same where a file
  * that one of them names cannot be written. Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER,
  * ACS_MEMORY_LOG, ACS_PROFILE, ACS_REPORT, ACS_TOPOLOGY and ACS_TRACE from the environment. An unknown ACS_* variable is

@@ -17,7 +17,7 @@ ACS_ERR_DEVICE = 11
 ACS_ERR_CHECK = 12
 ACS_ERR_INTERNAL = 13
 
-OPTIONS_BYTES = 1808
+OPTIONS_BYTES = 1816
 OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
     "backend": ("choice", 8, 4, "auto|cuda|host|sim"),
     "window": ("number", 16, 8, None),
@@ -62,13 +62,14 @@ OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
     "report": ("text", 1252, 128, None),
     "trace_ops": ("number", 1384, 8, None),
     "trace_sample": ("number", 1392, 8, None),
-    "devices_per_gpu": ("number", 1400, 8, None),
-    "costs": ("text", 1408, 128, None),
-    "variants": ("choice", 1536, 4, "auto|fixed|base"),
-    "profile": ("text", 1540, 128, None),
-    "tune": ("choice", 1668, 4, "off|list|measure|mix"),
-    "tune_sharing": ("number", 1672, 8, None),
-    "tune_beside": ("text", 1680, 128, None),
+    "trace_times": ("choice", 1400, 4, "auto|polls|graphs|kernels"),
+    "devices_per_gpu": ("number", 1408, 8, None),
+    "costs": ("text", 1416, 128, None),
+    "variants": ("choice", 1544, 4, "auto|fixed|base"),
+    "profile": ("text", 1548, 128, None),
+    "tune": ("choice", 1676, 4, "off|list|measure|mix"),
+    "tune_sharing": ("number", 1680, 8, None),
+    "tune_beside": ("text", 1688, 128, None),
 }
 
 SIZES: dict[str, int] = {

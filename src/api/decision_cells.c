@@ -41,9 +41,12 @@ static acs_status read_counter(acs_backend *backend, acs_decisions *all, uint64_
 {
     acs_cell cell;
     const uint64_t *at = acs_cells_not_run(all);
-    if (backend->ops->read_cell)
-        ACS_TRY(backend->ops->read_cell(backend, &all->cells[ACS_DECISION_CELLS], &cell));
-    *counted = backend->ops->read_cell ? *(const uint64_t *)(const void *)&cell : __atomic_load_n(at, __ATOMIC_RELAXED);
+    if (!backend->ops->read_cell) {
+        *counted = __atomic_load_n(at, __ATOMIC_RELAXED);
+        return ACS_OK;
+    }
+    ACS_TRY(backend->ops->read_cell(backend, &all->cells[ACS_DECISION_CELLS], &cell));
+    memcpy(counted, &cell, sizeof *counted);
     return ACS_OK;
 }
 

@@ -48,6 +48,8 @@ void acs_error_copy(acs_error *to, const acs_error *from);
  */
 void acs_log_origin(uint64_t context, const acs_site *site);
 void acs_log_set_level(int level);
+/* The thread writes no lines, but those of acs_log_always; its origin is kept until it does again. */
+void acs_log_hush(bool hush);
 bool acs_log_enabled(int level);
 void acs_log(int level, const char *format, ...) ACS_PRINTF(2, 3);
 /* Log whatever the level is: for the notices that acs.h promises. Callers write each of them once. */

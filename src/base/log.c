@@ -25,12 +25,22 @@ static atomic_int g_level = ACS_LOG_OFF;
 static _Thread_local struct {
     uint64_t context;
     const acs_site *site;
-} tl_origin;
+} tl_origin, tl_before; /* tl_before: from before acs_log_hush */
+static _Thread_local bool tl_hushed;
 
 void acs_log_origin(uint64_t context, const acs_site *site)
 {
     tl_origin.context = context;
     tl_origin.site = site;
+}
+
+void acs_log_hush(bool hush)
+{
+    if (hush)
+        tl_before = tl_origin;
+    else
+        tl_origin = tl_before;
+    tl_hushed = hush;
 }
 
 void acs_log_set_level(int level)
@@ -45,7 +55,7 @@ void acs_log_set_level(int level)
 bool acs_log_enabled(int level)
 {
     /* Relaxed: a thread that misses a change of level logs one line more or less. */
-    return level > ACS_LOG_OFF && level <= atomic_load_explicit(&g_level, memory_order_relaxed);
+    return level > ACS_LOG_OFF && level <= atomic_load_explicit(&g_level, memory_order_relaxed) && !tl_hushed;
 }
 
 static const char *level_name(int level)

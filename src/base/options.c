@@ -235,7 +235,7 @@ static void range_say(const struct row *row, char *range, size_t bytes)
 static bool is_lenient(const struct row *row)
 {
     static const char *const lenient[] = {"ACS_LOG", "ACS_STATS", "ACS_MEMORY_LOG", "ACS_DOT",
-                                          "ACS_TRACE", "ACS_REPORT", "ACS_TRACE_OPS", "ACS_TRACE_SAMPLE"};
+                                          "ACS_TRACE", "ACS_REPORT", "ACS_TRACE_OPS", "ACS_TRACE_SAMPLE", "ACS_TRACE_TIMES"};
     for (size_t i = 0; i < sizeof lenient / sizeof lenient[0]; i++)
         if (strcmp(row->env, lenient[i]) == 0)
             return true;
@@ -354,18 +354,24 @@ static const char *source_of(const struct row *row, const acs_options *options)
     return same_value(row, options, &other) ? "default" : "program";
 }
 
-acs_status acs_options_no_file(const acs_options *options, const char *variable, const char *path, int error)
+acs_status acs_options_cannot(const acs_options *options, const char *variable, int native, const char *text)
 {
     static _Atomic(uint64_t) said; /* a bit for each row */
     size_t i = 0;
     while (i < ROW_COUNT && strcmp(g_rows[i].env, variable) != 0)
         i++;
     if (i == ROW_COUNT || strcmp(source_of(&g_rows[i], options), "environment") != 0)
-        return ACS_FAIL(ACS_ERR_OPTION, error, "%s: '%s' cannot be written: %s", variable, path, strerror(error));
+        return ACS_FAIL(ACS_ERR_OPTION, native, "%s: %s", variable, text);
     if (!(atomic_fetch_or_explicit(&said, UINT64_C(1) << i, memory_order_relaxed) >> i & 1)) /* guards no other data */
-        acs_log_always(ACS_LOG_WARN, "%s: '%s' cannot be written: %s; the program runs without it", variable, path,
-                       strerror(error));
+        acs_log_always(ACS_LOG_WARN, "%s: %s; the program runs without it", variable, text);
     return ACS_OK;
+}
+
+acs_status acs_options_no_file(const acs_options *options, const char *variable, const char *path, int error)
+{
+    char text[2 * ACS_OPTION_TEXT_BYTES];
+    (void)snprintf(text, sizeof text, "'%s' cannot be written: %s", path, strerror(error));
+    return acs_options_cannot(options, variable, error, text);
 }
 
 size_t acs_options_dump(const acs_options *options, char *text, size_t bytes)
@@ -476,8 +482,8 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "change before `acs_open`. A value out of\nrange is an error that names it; an unknown `ACS_*` "
                     "variable is logged with the nearest known name. `ACS_LOG=info` shows\nthe "
                     "options that are not default, and where they came from.\n\n"
-                    "A bad value of `ACS_LOG`, `ACS_STATS`, `ACS_DOT`, `ACS_MEMORY_LOG`, `ACS_TRACE`, `ACS_TRACE_OPS`,\n"
-                    "`ACS_TRACE_SAMPLE` or `ACS_REPORT` in the environment is no error. "
+                    "A bad value of `ACS_LOG`, `ACS_STATS`, `ACS_DOT`, `ACS_MEMORY_LOG`, `ACS_REPORT`\n"
+                    "or an option that begins with `ACS_TRACE` in the environment is no error. "
                     "These options change no\nresult: a warning is written to standard error once, whatever `ACS_LOG` "
                     "says, and the default is used. So it is with a file\nthat one of them names and "
                     "that cannot be written. A default context that cannot be opened is told there once, too. Programs\n"

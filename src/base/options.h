@@ -14,10 +14,11 @@ acs_status acs_options_adopt(acs_options *to, const acs_options *from);
 /* Log each unknown ACS_* variable with the nearest known name (level warn). */
 void acs_options_warn_unknown(void);
 /*
- * The option of this variable names a file that cannot be written; `error` is the errno. ACS_OK if the environment
- * named the file: the program runs without it, and a warning was written once, whatever the level is. Otherwise
- * ACS_ERR_OPTION.
+ * What the option of this variable asks for cannot be had, and `text` says why. ACS_OK if the environment asked for it: the
+ * program runs without it, and a warning was written once, whatever the level is. Otherwise ACS_ERR_OPTION.
  */
+acs_status acs_options_cannot(const acs_options *options, const char *variable, int native, const char *text);
+/* The same for a file that cannot be written; `error` is the errno. */
 acs_status acs_options_no_file(const acs_options *options, const char *variable, const char *path, int error);
 /* docs/options.md, generated. Returns bytes needed without the final 0, as snprintf. */
 size_t acs_options_markdown(char *text, size_t bytes);

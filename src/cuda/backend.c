@@ -290,6 +290,8 @@ static const acs_backend_ops g_devices_ops = {
     .share_find = devices_share_find,
     .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
+    .times_begin = acs_cuda_device_times_begin,
+    .times_take = acs_cuda_device_times_take,
     .capture = &acs_cuda_capture,
 };
 
@@ -303,6 +305,7 @@ static void cuda_close(acs_backend *backend)
 static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
 {
     acs_cuda *self = NULL;
+    (void)acs_cupti_start(config->options); /* before the first call of CUDA; times_begin tells of it */
     if (config->devices != 1)
         return devices_open(config, backend);
     ACS_TRY(acs_cuda_member_open(config, &g_only_member, &self));
@@ -337,5 +340,7 @@ const acs_backend_ops acs_backend_cuda = {
     .executor_add = acs_cuda_executor_add,
     .share_find = acs_cuda_share_find,
     .capacity = acs_cuda_capacity,
+    .times_begin = acs_cuda_device_times_begin,
+    .times_take = acs_cuda_device_times_take,
     .capture = &acs_cuda_capture,
 };

@@ -18,6 +18,7 @@
 #ifndef ACS_CUDA_INTERNAL_H
 #define ACS_CUDA_INTERNAL_H
 
+#include "cuda/cupti.h"
 #include "cuda/driver.h"
 
 #include "scheduler/backend.h"
@@ -109,7 +110,8 @@ struct acs_cuda {
     uint64_t *not_run;    /* counter of captured decisions, as they say */
     struct acs_cuda_resident *resident;   /* NULL: no resident executors */
     _Atomic(bool) has_executors; /* whether the program has given one; set once, before bodies are published */
-    bool profiled; /* whether a profiler is attached */
+    bool profiled; /* a tool or a trace is to see all kernels */
+    acs_cupti_detail times; /* what CUPTI tells of its ops; constant while ops are queued */
 
     acs_lock lock; /* rank BACKEND; guards the fields below, and insertion into `kernels` */
     _Atomic(acs_cuda_kernel_table *) kernels;
@@ -203,12 +205,22 @@ void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
 /* The id and the name of the GPU. */
 void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
 
-/* profiler.c; the ranges only while acs_nvtx_taken, around the launch of the graph, on one thread */
+/* profiler.c */
 /* Look for a profiler. */
 void acs_cuda_profiler_init(acs_cuda *self);
-/* Begin a range with the contents of a bundle, or of a replay. */
-void acs_cuda_range_push(const acs_batch *batch, acs_issue_method method);
-void acs_cuda_range_push_replay(const acs_item *item);
+/* Whether somebody watches launches: only then the four below are called. */
+static inline bool acs_cuda_watched(const acs_cuda *self)
+{
+    return ACS_UNLIKELY(acs_nvtx_taken || self->times != ACS_CUPTI_OFF);
+}
+/* A thread launches an op, a bundle, or a replay. acs_cuda_watch_end gets the result behind the launch, unless it is 0. */
+unsigned acs_cuda_watch_op(const acs_cuda *self, const acs_record *op, int slot);
+unsigned acs_cuda_watch_bundle(const acs_cuda *self, const acs_batch *batch, acs_issue_method method);
+unsigned acs_cuda_watch_replay(const acs_cuda *self, const acs_item *item);
+void acs_cuda_watch_end(unsigned watched);
+/* times_begin and times_take of acs_backend_ops, for one device and for several. */
+acs_status acs_cuda_device_times_begin(acs_backend *backend, const acs_options *options);
+acs_status acs_cuda_device_times_take(acs_backend *backend, acs_device_times *times);
 
 /* submit.c */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch);

@@ -1,6 +1,7 @@
 /*
- * Profilers: whether one is attached, and ranges of NVTX that show it the contents of bundles and replays. Opened with
- * the device; called by the issue methods around each launch of a graph, while a tool takes ranges. It never fails.
+ * Who watches launches: a profiler, which gets ranges of NVTX that show it the contents of bundles and replays, and the
+ * trace of the context, for which CUPTI tells when they ran (cupti.h). Called by the paths of ops around each launch while
+ * either watches. It never fails an op.
  * base/nvtx.c has the domain and the messages, graphs/method.c decides how a profiler changes the choice of issue
  * methods.
  *
@@ -10,6 +11,7 @@
 #include "cuda/internal.h"
 
 #include "base/options.h"
+#include "window/nvtx_op.h"
 #include "window/replay.h"
 
 #include <stdarg.h>
@@ -113,7 +115,7 @@ static void push(const contents *all, acs_nvtx_kind kind, acs_nvtx_bundle payloa
     acs_nvtx_push(&range);
 }
 
-void acs_cuda_range_push(const acs_batch *batch, acs_issue_method method)
+static void push_batch(const acs_batch *batch, acs_issue_method method)
 {
     contents all = {.method = method};
     for (uint32_t i = 0; i < batch->items_used; i++)
@@ -123,7 +125,7 @@ void acs_cuda_range_push(const acs_batch *batch, acs_issue_method method)
                                                     .device = batch->device});
 }
 
-void acs_cuda_range_push_replay(const acs_item *item)
+static void push_replay(const acs_item *item)
 {
     const acs_replay *replay = item->op->u.replay.replay;
     contents all = {.method = ACS_METHOD_REPLAY};
@@ -132,4 +134,78 @@ void acs_cuda_range_push_replay(const acs_item *item)
             count_op(&all, replay->shape->op[at]);
     push(&all, ACS_NVTX_REPLAY,
          (acs_nvtx_bundle){.op = item->op->seq, .slot = item->slot, .device = item->op->device});
+}
+
+/* ------------------------------------------------------------------------------------------------------ launches */
+
+/* What acs_cuda_watch_end ends. */
+typedef enum watching { WATCHING_NONE, WATCHING_RANGE, WATCHING_TIMES, WATCHING_BOTH } watching;
+
+static unsigned watch_times(const acs_cuda *self, acs_op op)
+{
+    if (self->times == ACS_CUPTI_OFF)
+        return 0;
+    acs_cupti_push(self->serial, op);
+    return WATCHING_TIMES;
+}
+
+unsigned acs_cuda_watch_op(const acs_cuda *self, const acs_record *op, int slot)
+{
+    return watch_times(self, op->seq) | (acs_nvtx_taken && acs_nvtx_op_push(op, slot) ? WATCHING_RANGE : 0);
+}
+
+unsigned acs_cuda_watch_bundle(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)
+{
+    /* what the GPU launches by itself runs behind the graph that CUPTI sees */
+    const unsigned watched = method == ACS_METHOD_GPU ? 0 : watch_times(self, batch->items[0].op->seq);
+    if (!acs_nvtx_taken)
+        return watched;
+    push_batch(batch, method);
+    return watched | WATCHING_RANGE;
+}
+
+unsigned acs_cuda_watch_replay(const acs_cuda *self, const acs_item *item)
+{
+    const unsigned watched = watch_times(self, item->op->seq);
+    if (!acs_nvtx_taken)
+        return watched;
+    push_replay(item);
+    return watched | WATCHING_RANGE;
+}
+
+void acs_cuda_watch_end(unsigned watched)
+{
+    if (watched & WATCHING_RANGE)
+        acs_nvtx_pop();
+    if (watched & WATCHING_TIMES)
+        acs_cupti_pop();
+}
+
+/* --------------------------------------------------------------------------------------------------------- times */
+
+acs_status acs_cuda_device_times_begin(acs_backend *backend, const acs_options *options)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    const acs_cupti_detail detail = acs_cupti_wanted(options);
+    if (detail == ACS_CUPTI_OFF)
+        return ACS_OK;
+    const char *why = acs_cupti_start(options);
+    if (why && options->trace_times != ACS_TRACE_TIMES_AUTO)
+        return acs_options_cannot(options, "ACS_TRACE_TIMES", 0, why);
+    if (why)
+        acs_log(ACS_LOG_INFO, "cuda: times of ops in traces are estimates, by polls: %s", why);
+    for (uint32_t i = 0; i < backend->devices && !why; i++) {
+        self->members[i]->times = detail;
+        self->members[i]->profiled |= detail == ACS_CUPTI_KERNELS; /* nothing is left to the GPU, whose launches it hides */
+    }
+    return ACS_OK;
+}
+
+acs_status acs_cuda_device_times_take(acs_backend *backend, acs_device_times *times)
+{
+    const acs_cuda *self = (const acs_cuda *)backend;
+    if (self->times != ACS_CUPTI_OFF)
+        return acs_cupti_take(self->serial, times);
+    *times = (acs_device_times){.way = "polls"};
+    return ACS_OK;
 }

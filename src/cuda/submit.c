@@ -6,7 +6,6 @@
 #include "cuda/bundle.h"
 #include "cuda/kernel.h"
 #include "cuda/share.h"
-#include "window/nvtx_op.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -332,10 +331,10 @@ static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item
     if (!acs_cuda_fault(self) && !acs_item_may_follow(batch, item)) {
         item->status = ACS_ERR_SKIPPED;
     } else if (!acs_cuda_fault(self)) {
-        const bool shown = ACS_UNLIKELY(acs_nvtx_taken) && acs_nvtx_op_push(item->op, item->slot);
+        const unsigned watched = acs_cuda_watched(self) ? acs_cuda_watch_op(self, item->op, item->slot) : 0;
         item->status = issue_op(self, batch, item);
-        if (ACS_UNLIKELY(shown))
-            acs_nvtx_pop();
+        if (ACS_UNLIKELY(watched))
+            acs_cuda_watch_end(watched);
     }
     if (item->mark_after)
         record_mark(self, &item->after);

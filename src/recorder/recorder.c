@@ -19,10 +19,10 @@ struct acs_recorder {
     acs_recorded_op *ops;                         /* ring; number n is at (n - 1) % capacity */
     acs_segment *segments;                        /* ring */
     uint64_t *number;                             /* by window entry: number of its op; 0: it is not recorded */
+    uint64_t *inserted;                           /* by window entry, of replays: when it entered; 0: it is not recorded */
     uint32_t capacity, segment_capacity;          /* powers of two */
     uint64_t count, segment_count;                /* ever recorded */
-    uint64_t seen;                                /* ops that entered the window */
-    bool gap;                                     /* the op before was not recorded */
+    uint64_t seen;                                /* ops that ended */
     /* the rest; guarded by `lock` */
     pthread_mutex_t lock;
     acs_recorded_wait *waits;
@@ -62,6 +62,7 @@ static void add_segments(acs_recorder *r, acs_recorded_op *op, const acs_segment
 {
     op->first_segment = r->segment_count;
     op->segment_count = count < r->segment_capacity ? count : 0;
+    op->any |= op->segment_count != count;
     for (uint32_t i = 0; i < op->segment_count; i++)
         r->segments[r->segment_count++ & (r->segment_capacity - 1)] = segments[i];
 }
@@ -106,14 +107,14 @@ static acs_recorded_op *record_op(acs_recorder *r, const acs_record *record, acs
                             .label = acs_record_label(record),
                             .entered = record->entered,
                             .whole = ACS_PLACE_NONE,
+                            .graph = ACS_PLACE_NONE,
                             .thread = record->thread,
                             .slot = -1,
                             .kind = record->kind,
                             .asked = record->asked,
                             .device = (uint8_t)record->device,
                             .any = record->any,
-                            .transfer = (record->flags & ACS_RECORD_PROPAGATES) != 0,
-                            .gap = r->gap};
+                            .transfer = (record->flags & ACS_RECORD_PROPAGATES) != 0};
     if (record->kind == ACS_KIND_KERNEL) {
         op->blocks = product_of(record->grid);
         op->threads = product_of(record->u.launch.block);
@@ -121,55 +122,45 @@ static acs_recorded_op *record_op(acs_recorder *r, const acs_record *record, acs
     } else if (record->kind == ACS_KIND_MEMCPY || record->kind == ACS_KIND_MEMSET) {
         op->bytes = acs_record_copied(record);
     }
-    add_segments(r, op, record->segments, record->segment_count);
-    r->gap = false;
+    if (record->kind != ACS_KIND_REPLAY) /* its ops have theirs */
+        add_segments(r, op, record->segments, record->segment_count);
     return op;
 }
 
 static void record_insertion(acs_recorder *r, const acs_trace_event *event)
 {
     const bool chosen = acs_recorder_takes(r, event->seq);
-    r->seen += acs_record_span(event->op);
-    r->number[event->entry] = 0;
-    r->gap |= !chosen;
+    r->number[event->entry] = r->inserted[event->entry] = 0;
     if (!chosen || event->op->kind == ACS_KIND_OBSERVE || event->op->kind == ACS_KIND_CALLBACK)
         return;
-    acs_recorded_op *op = record_op(r, event->op, event->seq);
-    op->inserted = acs_recorder_now(r);
+    const uint64_t now = acs_recorder_now(r);
+    if (ACS_UNLIKELY(event->op->kind == ACS_KIND_REPLAY)) {
+        r->inserted[event->entry] = now; /* recorded when it is issued: many ops may come before */
+        return;
+    }
+    record_op(r, event->op, event->seq)->inserted = now;
     r->number[event->entry] = r->count;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- replays */
 
-/* Longest chain of the replay's ops that ends with each. */
-static void find_levels(const acs_replay *replay, uint32_t level[ACS_REPLAY_OPS])
+/* The replay is issued: record it, and its ops behind it. A ring is longer than a replay. */
+static void add_replay(acs_recorder *r, const acs_trace_event *event)
 {
-    const acs_replay_shape *shape = replay->shape;
-    for (uint32_t at = 0; at < shape->ops; at++) {
-        level[at] = acs_replay_has(replay, at);
-        for (uint32_t e = shape->first_edge[at]; e < shape->first_edge[at + 1]; e++)
-            if (level[shape->edges[e]] + acs_replay_has(replay, at) > level[at])
-                level[at] = level[shape->edges[e]] + acs_replay_has(replay, at);
-    }
-}
-
-/* The replay has its ops now. They never overwrite its own place, since a ring is longer than a replay. */
-static void add_replay(acs_recorder *r, acs_recorded_op *whole, const acs_replay *replay)
-{
-    uint32_t level[ACS_REPLAY_OPS];
-    find_levels(replay, level);
-    for (uint32_t at = 0; at < replay->shape->ops; at++) {
+    const acs_replay *replay = event->op->u.replay.replay;
+    acs_recorded_op *whole = record_op(r, event->op, event->seq);
+    whole->inserted = r->inserted[event->entry];
+    r->number[event->entry] = r->count;
+    for (uint32_t at = 0; replay && at < replay->shape->ops; at++) {
         if (!acs_replay_has(replay, at))
             continue;
         acs_recorded_op *op = record_op(r, replay->shape->op[at], acs_replay_number(replay, at));
         op->entered = whole->entered;
         op->inserted = whole->inserted;
         op->thread = whole->thread;
-        whole->parts = whole->parts ? whole->parts : r->count;
         op->whole = 0; /* acs_recorder_take finds the place, by the replay's number, which is kept in `value` */
         op->value = whole->seq;
-        op->level = level[at];
-        op->slot = whole->slot;
+        op->slot = (int16_t)event->slot;
         op->method = ACS_METHOD_REPLAY;
         op->device = whole->device;
     }
@@ -179,17 +170,16 @@ static void add_replay(acs_recorder *r, acs_recorded_op *whole, const acs_replay
 
 static void record_issue(acs_recorder *r, const acs_trace_event *event)
 {
+    if (ACS_UNLIKELY(r->inserted[event->entry]) && !r->number[event->entry])
+        add_replay(r, event);
     acs_recorded_op *op = recorded_of(r, event->entry);
     if (!op)
         return;
-    const bool again = op->issued != 0; /* the backend had refused it */
     op->issued = acs_recorder_now(r);
     op->slot = (int16_t)event->slot;
     op->value = event->value;
     op->batch = event->batch;
     op->bundled = event->bundle != NULL;
-    if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY) && !again && event->op->u.replay.replay)
-        add_replay(r, op, event->op->u.replay.replay);
 }
 
 static void record_booking(acs_recorder *r, const acs_trace_event *event)
@@ -202,10 +192,9 @@ static void record_booking(acs_recorder *r, const acs_trace_event *event)
 }
 
 /* Note when the replay's ops ran, where the backend ran them one by one. They lie behind each other in the ring. */
-static void end_replay(acs_recorder *r, const acs_recorded_op *whole, const acs_replay *replay)
+static void end_replay(acs_recorder *r, uint64_t number, const acs_replay *replay)
 {
-    uint64_t number = whole->parts;
-    for (uint32_t at = 0; at < replay->shape->ops && number && number <= r->count; at++) {
+    for (uint32_t at = 0; at < replay->shape->ops && number <= r->count; at++) {
         const acs_record *record = &replay->ops[at];
         acs_recorded_op *op = recorded_at(r, number);
         if (r->count - number >= r->capacity || op->seq != acs_replay_number(replay, at))
@@ -221,6 +210,8 @@ static void end_replay(acs_recorder *r, const acs_recorded_op *whole, const acs_
 static void record_end(acs_recorder *r, const acs_trace_event *event)
 {
     acs_recorded_op *op = recorded_of(r, event->entry);
+    const bool many = event->op->kind == ACS_KIND_REPLAY && event->op->u.replay.replay;
+    r->seen += ACS_UNLIKELY(many) ? event->op->u.replay.replay->count : 1; /* fewer than its numbers */
     if (!op)
         return;
     op->ended = acs_recorder_now(r);
@@ -228,7 +219,7 @@ static void record_end(acs_recorder *r, const acs_trace_event *event)
     op->ran_from = event->op->began;
     op->ran_to = event->op->ended;
     if (ACS_UNLIKELY(op->kind == ACS_KIND_REPLAY) && event->op->u.replay.replay)
-        end_replay(r, op, event->op->u.replay.replay);
+        end_replay(r, r->number[event->entry] + 1, event->op->u.replay.replay);
 }
 
 static void follow_core(void *user, const acs_trace_event *event)
@@ -314,13 +305,9 @@ static void scale_op(const scale *s, acs_recorded_op *op)
     op->ran_to = reading_ns(s, op->ran_to);
 }
 
-/* Copy the op's segments, if they have not been overwritten. */
+/* Copy the op's segments. */
 static void take_segments(const acs_recorder *r, acs_recorded_op *op, acs_recording *to)
 {
-    if (r->segment_count - op->first_segment > r->segment_capacity) {
-        op->any = 1;
-        op->segment_count = 0;
-    }
     for (uint32_t i = 0; i < op->segment_count; i++)
         to->segments[to->segment_count + i] = r->segments[(op->first_segment + i) & (r->segment_capacity - 1)];
     op->first_segment = to->segment_count;
@@ -354,8 +341,8 @@ static void take_whole(acs_recording *recording, uint32_t place, acs_op seq)
     op->whole = find_whole(recording, place, seq);
     if (op->whole == ACS_PLACE_NONE)
         return;
-    acs_recorded_op *whole = &recording->ops[op->whole];
-    whole->level = op->level > whole->level ? op->level : whole->level;
+    const acs_recorded_op *whole = &recording->ops[op->whole];
+    op->graph = whole->graph;
     op->issued = whole->issued;
     op->booked = whole->booked;
     op->ended = whole->ended;
@@ -364,17 +351,31 @@ static void take_whole(acs_recording *recording, uint32_t place, acs_op seq)
     op->status = whole->status;
 }
 
+/* Whether ACS_TRACE_SAMPLE left ops out between these two. */
+static bool has_gap(const acs_recorder *r, acs_op before, acs_op op)
+{
+    for (acs_op run = (before - 1) / TUNE_RECORD_RUN + 1; run < (op - 1) / TUNE_RECORD_RUN; run++)
+        if (!acs_recorder_takes(r, run * TUNE_RECORD_RUN + 1))
+            return true;
+    return false;
+}
+
 static void take_ops(const acs_recorder *r, const scale *s, acs_recording *to)
 {
     const uint64_t first = r->count > r->capacity ? r->count - r->capacity + 1 : 1;
     for (uint64_t number = first; number <= r->count; number++) {
-        acs_recorded_op *op = &to->ops[to->op_count++];
-        *op = *recorded_at(r, number);
-        scale_op(s, op);
+        const acs_recorded_op *from = recorded_at(r, number);
+        if (from->segment_count && r->segment_count - from->first_segment > r->segment_capacity)
+            continue; /* its segments have been overwritten */
+        to->ops[to->op_count] = *from;
+        scale_op(s, &to->ops[to->op_count++]);
     }
     qsort(to->ops, to->op_count, sizeof *to->ops, by_number);
     for (uint32_t place = 0; place < to->op_count; place++) {
+        to->ops[place].gap = place > 0 && has_gap(r, to->ops[place - 1].seq, to->ops[place].seq);
         take_segments(r, &to->ops[place], to);
+        if (to->ops[place].kind == ACS_KIND_REPLAY)
+            to->ops[place].graph = to->graph_count++;
         if (to->ops[place].whole != ACS_PLACE_NONE)
             take_whole(to, place, to->ops[place].value);
     }
@@ -406,15 +407,17 @@ acs_status acs_recorder_take(acs_recorder *r, acs_recording *recording)
     const uint64_t segments = r->segment_count < r->segment_capacity ? r->segment_count : r->segment_capacity;
     acs_recording to = {.ops = calloc(ops + 1, sizeof *to.ops),
                         .segments = calloc(segments + 1, sizeof *to.segments),
+                        .graphs = calloc(ops + 1, sizeof *to.graphs),
                         .waits = calloc(TUNE_RECORD_CALLS, sizeof *to.waits),
                         .blocks = calloc(TUNE_RECORD_CALLS, sizeof *to.blocks)};
-    if (!to.ops || !to.segments || !to.waits || !to.blocks) {
+    if (!to.ops || !to.segments || !to.graphs || !to.waits || !to.blocks) {
         acs_recording_free(&to);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a recording of %llu ops", (unsigned long long)ops);
     }
     const scale s = scale_of(r);
     take_ops(r, &s, &to);
     take_calls(r, &s, &to);
+    to.began_ns = r->began_ns;
     to.span_ns = reading_ns(&s, acs_recorder_now(r));
     to.ops_seen = r->seen;
     to.virtual_time = r->config.now_ns != NULL;
@@ -426,6 +429,7 @@ void acs_recording_free(acs_recording *recording)
 {
     free(recording->ops);
     free(recording->segments);
+    free(recording->graphs);
     free(recording->waits);
     free(recording->blocks);
     *recording = (acs_recording){0};
@@ -438,6 +442,7 @@ static void free_rings(acs_recorder *r)
     free(r->ops);
     free(r->segments);
     free(r->number);
+    free(r->inserted);
     free(r->waits);
     free(r->blocks);
     free(r);
@@ -454,9 +459,11 @@ acs_status acs_recorder_create(const acs_recorder_config *config, acs_recorder *
     r->ops = calloc(r->capacity, sizeof *r->ops);
     r->segments = calloc(r->segment_capacity, sizeof *r->segments);
     r->number = calloc(config->core->window.entry_count + 1, sizeof *r->number);
+    r->inserted = calloc(config->core->window.entry_count + 1, sizeof *r->inserted);
     r->waits = calloc(TUNE_RECORD_CALLS, sizeof *r->waits);
     r->blocks = calloc(TUNE_RECORD_CALLS, sizeof *r->blocks);
-    if (!r->ops || !r->segments || !r->number || !r->waits || !r->blocks || pthread_mutex_init(&r->lock, NULL) != 0) {
+    if (!r->ops || !r->segments || !r->number || !r->inserted || !r->waits || !r->blocks ||
+        pthread_mutex_init(&r->lock, NULL) != 0) {
         free_rings(r);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to record %llu ops", (unsigned long long)config->ops);
     }

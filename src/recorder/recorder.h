@@ -11,6 +11,7 @@
 
 #include "base/inside.h"
 #include "recorder/recording.h"
+#include "scheduler/backend.h"
 #include "scheduler/core.h"
 
 typedef struct acs_recorder acs_recorder;
@@ -51,5 +52,8 @@ void acs_recorder_block(acs_recorder *recorder, const acs_recorded_block *event)
 /* Stop, and hand over what was recorded. No op is under way. ACS_ERR_MEMORY: *recording is untouched. */
 acs_status acs_recorder_take(acs_recorder *recorder, acs_recording *recording);
 void acs_recording_free(acs_recording *recording);
+
+/* device_times.c: add what the device tells of the ops' times. ACS_ERR_MEMORY through ACS_FAIL. */
+acs_status acs_recording_add_times(acs_recording *recording, const acs_device_times *times);
 
 #endif

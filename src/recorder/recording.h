@@ -19,19 +19,17 @@ typedef struct acs_recorded_op {
     uint64_t issued;           /* a thread began to hand it to its slot, or to run it */
     uint64_t booked;           /* that thread had handed it over */
     uint64_t ended;            /* the core learnt that it had ended */
-    uint64_t ran_from, ran_to; /* it ran, where the backend tells */
+    uint64_t ran_from, ran_to; /* it ran, where the backend tells of each op */
     uint64_t value;            /* position in the timeline of its slot */
     uint64_t batch;            /* ops with the same number were issued together */
     uint64_t first_segment;    /* while recording: number of its first segment; in a recording: place in `segments` */
     uint32_t segment_count;
     uint32_t whole; /* place of the replay that it is part of */
-    uint32_t
-        level; /* of a replay's op: longest chain of ops in the replay that ends with it; of the replay: in all */
+    uint32_t graph; /* place in `graphs` of what it was launched with; ACS_PLACE_NONE: it was launched alone */
     uint32_t thread;          /* number of the calling thread; 0: not known */
     uint32_t blocks, threads; /* of a kernel: blocks of the grid, threads of a block; at most UINT32_MAX */
     uint64_t bytes;           /* that it copies or fills */
     uint64_t pointers;        /* of a kernel: hash of its pointers that begin no segment */
-    uint64_t parts;           /* of a replay, while recording: number of its first op */
     int16_t slot;             /* -1: none */
     uint8_t kind, asked;      /* acs_op_kind */
     uint8_t method;           /* acs_issue_method; 0: not known */
@@ -42,6 +40,11 @@ typedef struct acs_recorded_op {
     uint8_t gap;      /* ops before it were not recorded */
     acs_status status;
 } acs_recorded_op;
+
+/* Ops that the device ran as one: a replay, or a bundle of which the device tells. Its times are known or both 0. */
+typedef struct acs_recorded_graph {
+    uint64_t began, ended;
+} acs_recorded_graph;
 
 typedef enum acs_recorded_wait_type {
     ACS_RECORDED_WAIT_OP,  /* for one op, or the ops that touch a range */
@@ -73,12 +76,14 @@ typedef struct acs_recorded_block {
 typedef struct acs_recording {
     acs_recorded_op *ops;
     acs_segment *segments;
+    acs_recorded_graph *graphs;
     acs_recorded_wait *waits;
     acs_recorded_block *blocks;
-    uint32_t op_count, wait_count, block_count;
+    uint32_t op_count, graph_count, wait_count, block_count;
     uint64_t segment_count;
+    uint64_t began_ns; /* by acs_clock_ns: when the recording began */
     uint64_t span_ns;  /* time from its begin to its end */
-    uint64_t ops_seen; /* ops that entered the window meanwhile */
+    uint64_t ops_seen; /* ops that ended meanwhile */
     bool virtual_time; /* times are those of a simulated GPU */
 } acs_recording;
 

@@ -128,16 +128,39 @@ static acs_status find_behind(acs_analysis *a)
     return ACS_OK;
 }
 
-/* The part of its replay's time in which an op of it ran, by its level. */
-static void share_time(const acs_analysis *a, const acs_recorded_op *op, uint64_t begin, uint64_t *began,
-                       uint64_t *ended)
+static bool same_graph(const acs_analysis *a, uint32_t op, uint32_t other)
 {
-    const uint64_t all = past(op->ended, begin);
-    const uint32_t levels = a->recording->ops[op->whole].level;
-    if (!levels)
-        return;
-    *ended = begin + all * op->level / levels;
-    *began = later(*began, begin + all * (op->level - 1) / levels);
+    const uint32_t graph = acs_analysis_recorded(a, op)->graph;
+    return graph != ACS_PLACE_NONE && acs_analysis_recorded(a, other)->graph == graph;
+}
+
+static acs_status find_graph_levels(acs_analysis *a)
+{
+    a->graph_levels = calloc((size_t)a->recording->graph_count + 1, sizeof *a->graph_levels);
+    if (!a->graph_levels)
+        return ACS_ERR_MEMORY;
+    for (uint32_t i = 0; i < a->op_count; i++) {
+        acs_analysed_op *op = &a->ops[i];
+        const uint32_t graph = acs_analysis_recorded(a, i)->graph;
+        for (uint32_t k = op->first_up; k < op->first_up + op->up_count; k++)
+            if (same_graph(a, i, a->ups[k]) && a->ops[a->ups[k]].graph_level > op->graph_level)
+                op->graph_level = a->ops[a->ups[k]].graph_level;
+        op->graph_level++;
+        if (graph != ACS_PLACE_NONE && op->graph_level > a->graph_levels[graph])
+            a->graph_levels[graph] = op->graph_level;
+    }
+    return ACS_OK;
+}
+
+/* The part of its graph's time in which an op ran, by its level. `begin`: of the graph, where its time is not known. */
+static void share_time(const acs_analysis *a, acs_analysed_op *op, const acs_recorded_op *from, uint64_t begin)
+{
+    const acs_recorded_graph *graph = &a->recording->graphs[from->graph];
+    const uint64_t began = graph->ended ? graph->began : begin;
+    const uint64_t all = past(graph->ended ? graph->ended : from->ended, began);
+    const uint32_t levels = a->graph_levels[from->graph];
+    op->ended = began + all * op->graph_level / levels;
+    op->began = began + all * (op->graph_level - 1) / levels;
 }
 
 static void find_held(acs_analysis *a, acs_analysed_op *op, const acs_recorded_op *from, uint64_t dependence,
@@ -206,11 +229,12 @@ static void find_time(acs_analysis *a, uint32_t number, places *window)
     const uint64_t stream = op->behind == ACS_PLACE_NONE ? 0 : a->ops[op->behind].ended;
     const uint64_t begin = later(from->issued, stream);
     op->ready = later(from->inserted, dependence);
-    op->began = later(begin, dependence);
+    op->began = begin;
     if (from->ran_to)
-        op->began = later(from->ran_from, dependence);
-    else if (from->whole != ACS_PLACE_NONE)
-        share_time(a, from, begin, &op->began, &op->ended);
+        op->began = from->ran_from;
+    else if (from->graph != ACS_PLACE_NONE)
+        share_time(a, op, from, begin);
+    op->began = later(op->began, dependence);
     op->ended = later(op->ended, later(op->entered, dependence)); /* it was learnt in another order, in one look */
     op->began = later(op->began, op->entered);
     op->began = op->began < op->ended ? op->began : op->ended;
@@ -484,6 +508,7 @@ acs_status acs_analysis_make(const acs_recording *recording, uint64_t window, bo
     status = status == ACS_OK ? acs_analysis_index_blocks(&a) : status;
     status = status == ACS_OK ? acs_analysis_order(&a, in_order) : status;
     status = status == ACS_OK ? find_conflicts(&a) : status;
+    status = status == ACS_OK ? find_graph_levels(&a) : status;
     status = status == ACS_OK ? find_times(&a) : status;
     status = status == ACS_OK ? find_alone(&a) : status;
     if (status == ACS_OK) {
@@ -507,6 +532,7 @@ void acs_analysis_free(acs_analysis *analysis)
     free(analysis->up_conflicts);
     free(analysis->labels);
     free(analysis->blocks);
+    free(analysis->graph_levels);
     free(analysis->alone_ns);
     *analysis = (acs_analysis){0};
 }

@@ -4,8 +4,8 @@
  * read it.
  *
  * Where a backend does not tell when an op began, its begin is estimated: the latest of its issue, the ends of the
- * ops that it depends on, and the end of the op before it in its stream. Ops of a replay, of which only the end of
- * the whole is known, share its time by levels.
+ * ops that it depends on, and the end of the op before it in its stream. Ops of a graph of which only the time of the
+ * whole is known, or of a replay of which only the end is, share it by levels.
  */
 #ifndef ACS_ANALYSIS_H
 #define ACS_ANALYSIS_H
@@ -42,6 +42,7 @@ typedef struct acs_analysed_op {
     uint32_t up_segment,
         segment;    /* of those two, the segments that overlap, in recording.segments; or ACS_PLACE_NONE */
     uint32_t level; /* length of the longest chain that ends here */
+    uint32_t graph_level; /* the same of ops of its graph alone (recording.graphs) */
     uint32_t lane;  /* row in its slot: ops of one lane do not overlap. ACS_LANES: there is none */
     uint32_t pair;  /* in acs_causes.pairs; ACS_PLACE_NONE: none */
     uint64_t entered, ready, began, ended;
@@ -72,6 +73,7 @@ typedef struct acs_analysis {
     uint8_t *up_conflicts; /* acs_conflict of each */
     uint32_t up_count;
     const acs_recorded_block **blocks; /* by first address */
+    uint32_t *graph_levels; /* by graph: the highest graph_level */
     acs_label *labels;
     uint64_t
         *alone_ns; /* by label: time of an op that shares the device with no other: the shortest tenth of its ops' */

@@ -77,9 +77,9 @@ static void write_program(FILE *file, const acs_told *t)
     (void)fprintf(file, "{\"format\":1,\"program\":");
     acs_json_string(file, program_invocation_short_name);
     (void)fprintf(file,
-                  ",\"backend\":\"%s\",\"virtual_time\":%s,\"sampled\":%" PRId64 ",\"ops_seen\":%" PRIu64
+                  ",\"backend\":\"%s\",\"times\":\"%s\",\"virtual_time\":%s,\"sampled\":%" PRId64 ",\"ops_seen\":%" PRIu64
                   ",\"span_ns\":%" PRIu64,
-                  t->backend, r->virtual_time ? "true" : "false", o->trace_sample, r->ops_seen, r->span_ns);
+                  t->backend, t->times, r->virtual_time ? "true" : "false", o->trace_sample, r->ops_seen, r->span_ns);
     (void)fprintf(file,
                   ",\n\"options\":{\"window\":%" PRId64 ",\"streams\":%" PRId64 ",\"workers\":%" PRId64
                   ",\"devices\":%" PRIu32 ",\"batch\":%" PRId64 ",\"rename\":%" PRId64 ",\"fifo\":%" PRId64

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The file's name: of a second context of the process it ends with ".2", and so on. */
@@ -51,6 +52,8 @@ acs_status acs_report_open(acs_context *context)
     if (!has)
         return ACS_OK;
     context->backend->records_times = true;
+    if (context->backend->ops->times_begin)
+        ACS_TRY(context->backend->ops->times_begin(context->backend, o));
     const bool simulated = o->backend == ACS_BACKEND_SIM;
     return acs_recorder_create(&(acs_recorder_config){.core = &context->core,
                                                       .ops = (uint64_t)o->trace_ops,
@@ -96,7 +99,7 @@ static void find_surroundings(const acs_context *context, acs_surroundings *arou
     }
 }
 
-static acs_status tell_all(const acs_context *context, const acs_recording *recording)
+static acs_status tell_all(const acs_context *context, const acs_recording *recording, const char *way)
 {
     static const char *const backends[] = {"auto", "cuda", "host", "sim"};
     const acs_options *o = &context->options;
@@ -110,12 +113,26 @@ static acs_status tell_all(const acs_context *context, const acs_recording *reco
         const acs_told told = {.analysis = &analysis,
                                .causes = &causes,
                                .around = &around,
-                               .backend = backends[context->backend->ops->id]};
+                               .backend = backends[context->backend->ops->id],
+                               .times = way};
         write_file(context, "ACS_TRACE", o->trace, acs_timeline_write, &told);
         write_file(context, "ACS_REPORT", o->report, write_page, &told);
         acs_causes_free(&causes);
     }
     acs_analysis_free(&analysis);
+    return status;
+}
+
+/* Add the times that the device tells. */
+static acs_status add_device_times(const acs_context *context, acs_recording *recording, const char **way)
+{
+    const acs_backend_ops *ops = context->backend->ops;
+    acs_device_times times = {.way = "exact"};
+    if (ops->times_take)
+        ACS_TRY(ops->times_take(context->backend, &times));
+    const acs_status status = acs_recording_add_times(recording, &times);
+    free(times.list);
+    *way = times.way;
     return status;
 }
 
@@ -129,7 +146,9 @@ void acs_report_write(acs_context *context)
     acs_status status = acs_recorder_take(recorder, &recording);
     acs_recorder_destroy(recorder);
     if (status == ACS_OK) {
-        status = tell_all(context, &recording);
+        const char *way;
+        status = add_device_times(context, &recording, &way);
+        status = status == ACS_OK ? tell_all(context, &recording, way) : status;
         acs_recording_free(&recording);
     }
     if (status != ACS_OK)

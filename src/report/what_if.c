@@ -142,10 +142,12 @@ uint64_t acs_play_run(acs_play *p, const acs_play_change *change)
     o.issue = change->any_issue ? ACS_ISSUE_AUTO : o.issue;
     p->change = change;
     acs_error_hush(true);
+    acs_log_hush(true);
     if (acs_open(&o, &context) == ACS_OK) {
         ns = play_ops(context, p);
         (void)acs_close(context);
     }
+    acs_log_hush(false);
     acs_error_hush(false);
     return ns;
 }

@@ -13,6 +13,7 @@ typedef struct acs_told {
     const acs_causes *causes;
     const acs_surroundings *around;
     const char *backend; /* its name */
+    const char *times;   /* how times of ops were learnt: "exact", or as in ACS_TRACE_TIMES */
 } acs_told;
 
 /* A string of JSON, with quotes. Bytes that are no UTF-8 become '?'; "<" is written so that HTML does not end. */

@@ -101,6 +101,22 @@ typedef struct acs_call_room {
     uint32_t args, bytes;
 } acs_call_room;
 
+/*
+ * When something of an op ran, by acs_clock_ns. An op may have several: its kernels. Of a bundle or replay it is the graph
+ * that has all its ops, with the number of the first, unless `node` is set: then it is this op alone.
+ */
+typedef struct acs_device_time {
+    acs_op op;
+    uint64_t began_ns, ended_ns;
+    bool node;
+} acs_device_time;
+
+typedef struct acs_device_times {
+    acs_device_time *list;
+    uint64_t count;
+    const char *way; /* of learning them, by its name in ACS_TRACE_TIMES */
+} acs_device_times;
+
 typedef struct acs_backend_ops {
     int id;             /* ACS_BACKEND_* */
     bool notifies;      /* calls config.notify on completions: threads may sleep without polling */
@@ -209,6 +225,13 @@ typedef struct acs_backend_ops {
      * step_sms 0, and a reason: the device cannot be partitioned, and items name no share. NULL: no device can.
      */
     acs_status (*share_find)(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info);
+    /*
+     * Times of ops, from the device itself. times_begin, while no op is under way: begin to learn them, in the way that
+     * the options ask for. ACS_ERR_OPTION through ACS_FAIL: it cannot be, and nothing was begun. times_take: what was
+     * learnt, by number of op; the caller frees the list. ACS_ERR_MEMORY through ACS_FAIL. NULL, both: never.
+     */
+    acs_status (*times_begin)(acs_backend *backend, const acs_options *options);
+    acs_status (*times_take)(acs_backend *backend, acs_device_times *times);
     const acs_capture_ops *capture; /* NULL: no captures */
 } acs_backend_ops;
 

@@ -110,7 +110,7 @@ static bool check_row(const row *r, const char *text, const acs_options *o)
 static bool is_excused(const row *r)
 {
     static const char *const names[] = {"ACS_LOG", "ACS_STATS", "ACS_MEMORY_LOG", "ACS_DOT",
-                                        "ACS_TRACE", "ACS_REPORT", "ACS_TRACE_OPS", "ACS_TRACE_SAMPLE"};
+                                        "ACS_TRACE", "ACS_REPORT", "ACS_TRACE_OPS", "ACS_TRACE_SAMPLE", "ACS_TRACE_TIMES"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(r->name, names[i]) == 0)
             return true;

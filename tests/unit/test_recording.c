@@ -119,7 +119,7 @@ static void the_newest_ops_are_kept_in_program_order(void **state)
     finish(context, &r);
 }
 
-static void ops_with_more_segments_than_room_may_touch_anything(void **state)
+static void ops_whose_segments_had_no_room_are_left_out(void **state)
 {
     enum { MANY = 64 };
     (void)state;
@@ -133,10 +133,12 @@ static void ops_with_more_segments_than_room_may_touch_anything(void **state)
 
     acs_recording r = take(context);
 
-    const acs_recorded_op *first = &r.ops[0], *last = &r.ops[r.op_count - 1];
-    assert_true(first->any && !first->segment_count);
-    assert_true(!last->any && last->segment_count == MANY);
-    assert_int_equal(r.segments[last->first_segment + MANY - 1].base, (uintptr_t)&bytes[MANY - 1]);
+    assert_int_equal(r.op_count, FEW * TUNE_RECORD_SEGMENTS / MANY);
+    for (uint32_t i = 0; i < r.op_count; i++) {
+        const acs_recorded_op *op = &r.ops[i];
+        assert_true(!op->any && op->segment_count == MANY);
+        assert_int_equal(r.segments[op->first_segment + MANY - 1].base, (uintptr_t)&bytes[MANY - 1]);
+    }
     finish(context, &r);
 }
 
@@ -189,7 +191,8 @@ static void ops_that_recur_are_recorded_one_by_one(void **state)
         ops++;
         assert_true(o->seq > before);
         assert_true(o->segment_count == 2 && o->ended && o->entered && o->thread);
-        assert_true(o->whole == ACS_PLACE_NONE || (r.ops[o->whole].kind == ACS_KIND_REPLAY && o->level > 0));
+        assert_true(o->whole == ACS_PLACE_NONE || r.ops[o->whole].kind == ACS_KIND_REPLAY);
+        assert_true(o->whole == ACS_PLACE_NONE || o->graph == r.ops[o->whole].graph);
         before = o->seq;
     }
     assert_int_equal(ops, PASSES * OPS);
@@ -301,17 +304,102 @@ static void dependences_are_the_conflicts_of_the_program(void **state)
     finish(context, &r);
 }
 
+/* A recording of a replay of three ops (5, 6, 7), a bundle of two (8, 9), and an op alone (10). */
+typedef struct small_recording {
+    acs_recording all;
+    acs_recorded_op ops[7];
+    acs_segment segments[6];
+    acs_recorded_graph graphs[7];
+} small_recording;
+
+static void make_small(small_recording *small)
+{
+    static const acs_site site = {"op", "file.c", 1};
+    static char bytes[6];
+    *small = (small_recording){.all = {.op_count = 7, .graph_count = 1, .segment_count = 6, .began_ns = 1000}};
+    small->all.ops = small->ops;
+    small->all.segments = small->segments;
+    small->all.graphs = small->graphs;
+    for (uint32_t i = 0; i < 7; i++) {
+        const bool whole = i == 0, part = i >= 1 && i <= 3, bundled = i == 4 || i == 5;
+        small->ops[i] = (acs_recorded_op){.seq = whole ? 5 : 4 + i,
+                                          .label = {&site, NULL},
+                                          .inserted = 10,
+                                          .issued = 20,
+                                          .ended = 100000,
+                                          .kind = whole ? ACS_KIND_REPLAY : ACS_KIND_KERNEL,
+                                          .batch = whole || part ? 1 : bundled ? 2 : 3,
+                                          .first_segment = whole ? 0 : i - 1,
+                                          .segment_count = !whole,
+                                          .whole = part ? 0 : ACS_PLACE_NONE,
+                                          .graph = whole || part ? 0 : ACS_PLACE_NONE,
+                                          .bundled = bundled,
+                                          .slot = part || whole ? 0 : (int16_t)i};
+        if (i)
+            small->segments[i - 1] = ACS_INOUT(&bytes[part ? 0 : i], 1); /* the replay's ops are a chain */
+    }
+}
+
+static void times_of_the_device_are_those_of_their_ops(void **state)
+{
+    (void)state;
+    small_recording small;
+    acs_device_time list[] = {
+        {.op = 4, .began_ns = 1500, .ended_ns = 1600},                /* not recorded */
+        {.op = 5, .began_ns = 2000, .ended_ns = 5000},                /* the replay */
+        {.op = 6, .began_ns = 2700, .ended_ns = 2800, .node = true},  /* an op of it */
+        {.op = 8, .began_ns = 7000, .ended_ns = 9000},                /* the bundle */
+        {.op = 10, .began_ns = 9500, .ended_ns = 9600},               /* two kernels of one op */
+        {.op = 10, .began_ns = 9700, .ended_ns = 9900},
+        {.op = 11, .began_ns = 9900, .ended_ns = 9950},               /* not recorded */
+    };
+    make_small(&small);
+    assert_int_equal(acs_recording_add_times(&small.all, &(acs_device_times){list, 7, "kernels"}), ACS_OK);
+
+    const acs_recorded_op *ops = small.ops;
+    assert_int_equal(small.all.graph_count, 2);
+    assert_true(small.graphs[0].began == 1000 && small.graphs[0].ended == 4000);
+    assert_true(ops[2].ran_from == 1700 && ops[2].ran_to == 1800);
+    assert_true(!ops[0].ran_to && !ops[1].ran_to && !ops[3].ran_to && !ops[4].ran_to && !ops[5].ran_to);
+    assert_true(ops[4].graph == 1 && ops[5].graph == 1);
+    assert_true(small.graphs[1].began == 6000 && small.graphs[1].ended == 8000);
+    assert_true(ops[6].graph == ACS_PLACE_NONE && ops[6].ran_from == 8500 && ops[6].ran_to == 8900);
+}
+
+static void ops_of_a_graph_share_its_time_by_levels(void **state)
+{
+    (void)state;
+    small_recording small;
+    acs_analysis a;
+    acs_device_time list[] = {{.op = 5, .began_ns = 2000, .ended_ns = 5000}, {.op = 8, .began_ns = 7000, .ended_ns = 9000}};
+    make_small(&small);
+    assert_int_equal(acs_recording_add_times(&small.all, &(acs_device_times){list, 2, "graphs"}), ACS_OK);
+    assert_int_equal(acs_analysis_make(&small.all, 256, false, &a), ACS_OK);
+    assert_int_equal(a.op_count, 6);
+    for (uint32_t i = 0; i < 3; i++) { /* a chain, one behind the other */
+        assert_int_equal(a.ops[i].began, 1000 + 1000 * i);
+        assert_int_equal(a.ops[i].ended, 2000 + 1000 * i);
+    }
+    for (uint32_t i = 3; i < 5; i++) { /* side by side */
+        assert_int_equal(a.ops[i].began, 6000);
+        assert_int_equal(a.ops[i].ended, 8000);
+    }
+    acs_analysis_free(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_op_is_recorded_with_its_call_its_bytes_and_its_times),
         cmocka_unit_test(the_newest_ops_are_kept_in_program_order),
-        cmocka_unit_test(ops_with_more_segments_than_room_may_touch_anything),
+        cmocka_unit_test(ops_whose_segments_had_no_room_are_left_out),
         cmocka_unit_test(a_sample_is_made_of_runs_with_gaps_between),
         cmocka_unit_test(ops_that_recur_are_recorded_one_by_one),
         cmocka_unit_test(waits_and_blocks_are_recorded_with_the_newest_op),
         cmocka_unit_test(a_file_that_cannot_be_written_is_refused_at_open),
         cmocka_unit_test(dependences_are_the_conflicts_of_the_program),
+        cmocka_unit_test(times_of_the_device_are_those_of_their_ops),
+        cmocka_unit_test(ops_of_a_graph_share_its_time_by_levels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

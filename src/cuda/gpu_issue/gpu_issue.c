@@ -311,11 +311,10 @@ static bool try_start_gpu_issue(acs_cuda *self)
 
 static CUresult lane_launch(acs_cuda *self, const acs_gpu_issue_lane *lane, const acs_batch *batch, int slot)
 {
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_cuda_range_push(batch, ACS_METHOD_GPU);
+    const unsigned watched = acs_cuda_watched(self) ? acs_cuda_watch_bundle(self, batch, ACS_METHOD_GPU) : 0;
     CUresult result = self->cu.cuGraphLaunch(lane->head, self->streams[slot]);
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_nvtx_pop();
+    if (ACS_UNLIKELY(watched))
+        acs_cuda_watch_end(watched);
     return result;
 }
 

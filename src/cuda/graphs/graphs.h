@@ -89,7 +89,7 @@ typedef struct acs_cuda_exec {
     uint64_t *filled;    /* bits by op: it is part of the launch that is being filled */
     uint64_t shapes_own[ACS_REPLAY_WORDS]; /* bits by op: its contents are those of the replays' shape */
     const acs_cuda_type **types; /* by op */
-    CUgraphNode *nodes;  /* by op; used if the node is fixed */
+    CUgraphNode *nodes;  /* by op */
     bool *fixed;         /* by op */
     acs_graph_copy *copy;
     struct acs_cuda_exec *next_dead;

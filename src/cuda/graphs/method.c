@@ -232,6 +232,15 @@ static CUresult fill_bundle(acs_cuda *self, const bundle *b, acs_cuda_exec *exec
     return result;
 }
 
+static unsigned watch(acs_cuda *self, const bundle *b, const placed *to, acs_issue_method method)
+{
+    const acs_batch *batch = b->batch;
+    for (uint32_t i = 0; i < batch->items_used && self->times == ACS_CUPTI_KERNELS; i++)
+        if (batch->items[i].op)
+            acs_cupti_node(self->serial, batch->items[0].op->seq, to->exec->nodes[to->at[i]], batch->items[i].op->seq);
+    return acs_cuda_watch_bundle(self, batch, method);
+}
+
 static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
 {
     const acs_dag *dag = dag_of(self, b);
@@ -250,16 +259,15 @@ static acs_status by_layers(acs_cuda *self, bundle *b, uint32_t sightings)
     placed to = {.exec = exec};
     for (uint32_t i = 0; i < dag->nodes; i++)
         to.at[i] = (uint16_t)(layers->level[i] * cells + layers->cell[i]);
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_cuda_range_push(b->batch, ACS_METHOD_LAYERS);
+    const unsigned watched = acs_cuda_watched(self) ? watch(self, b, &to, ACS_METHOD_LAYERS) : 0;
     acs_cuda_exec_begin(exec);
     const CUresult result = fill_bundle(self, b, exec, &to);
     for (uint32_t level = step - 1; level < layers->levels && level + 1 < b->shape.levels; level += step)
         if (layers->prefix[level])
             exec->publish[level / step] = b->value - b->ops + layers->prefix[level];
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_nvtx_pop();
+    if (ACS_UNLIKELY(watched))
+        acs_cuda_watch_end(watched);
     return status;
 }
 
@@ -338,15 +346,14 @@ static acs_status by_shape(acs_cuda *self, const bundle *b, uint64_t key, bool f
     for (uint32_t i = 0; i < b->batch->items_used; i++)
         if (b->batch->items[i].op)
             to.at[i] = op++;
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_cuda_range_push(b->batch, ACS_METHOD_REPLAY);
+    const unsigned watched = acs_cuda_watched(self) ? watch(self, b, &to, ACS_METHOD_REPLAY) : 0;
     acs_cuda_exec_begin(exec);
     const CUresult result = fill_bundle(self, b, exec, &to);
     for (uint32_t ops = TUNE_GRAPH_PUBLISH_OPS, p = 0; ops < b->ops; ops += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = b->value - b->ops + ops;
     acs_status status = acs_cuda_exec_issue(self, exec, b->slot, b->value, result);
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_nvtx_pop();
+    if (ACS_UNLIKELY(watched))
+        acs_cuda_watch_end(watched);
     return status;
 }
 

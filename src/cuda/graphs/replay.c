@@ -5,7 +5,6 @@
  */
 #include "cuda/graphs/graphs.h"
 
-#include "window/nvtx_op.h"
 #include "window/replay.h"
 
 /* Number of ops that are on, among the first `places`. */
@@ -61,6 +60,15 @@ static CUresult fill(acs_cuda *self, acs_cuda_exec *exec, const acs_replay *r, c
     return result;
 }
 
+static unsigned watch(acs_cuda *self, const acs_item *item, const acs_cuda_exec *exec)
+{
+    const acs_replay *r = item->op->u.replay.replay;
+    for (uint32_t at = 0; at < r->shape->ops && self->times == ACS_CUPTI_KERNELS; at++)
+        if (acs_replay_has(r, at))
+            acs_cupti_node(self->serial, item->op->seq, exec->nodes[at], acs_replay_number(r, at));
+    return acs_cuda_watch_replay(self, item);
+}
+
 /* Issue by the graph. ACS_NOT_READY: there is none, and nothing was issued. */
 static acs_status by_graph(acs_cuda *self, const acs_item *item)
 {
@@ -77,8 +85,7 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
     CUresult result = CUDA_SUCCESS;
     acs_cuda_links links;
     link_decisions(r, &links);
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_cuda_range_push_replay(item);
+    const unsigned watched = acs_cuda_watched(self) ? watch(self, item, exec) : 0;
     acs_cuda_exec_begin(exec);
     for (uint32_t word = 0; word * 64 < places && result == CUDA_SUCCESS; word++)
         result = fill(self, exec, r, &links, word);
@@ -86,8 +93,8 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
     for (uint32_t at = TUNE_GRAPH_PUBLISH_OPS, p = 0; at < places; at += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = before + ops_before(r, at);
     const acs_status status = acs_cuda_exec_issue(self, exec, item->slot, item->value, result);
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_nvtx_pop();
+    if (ACS_UNLIKELY(watched))
+        acs_cuda_watch_end(watched);
     return status;
 }
 
@@ -99,12 +106,12 @@ typedef struct launching {
 static acs_status launch_one(void *user, acs_record *op, int *native, const char **text)
 {
     const launching *to = user;
-    const bool shown = ACS_UNLIKELY(acs_nvtx_taken) && acs_nvtx_op_push(op, to->item->slot);
+    const unsigned watched = acs_cuda_watched(to->self) ? acs_cuda_watch_op(to->self, op, to->item->slot) : 0;
     const CUresult result = op->flags & ACS_RECORD_DECISION
                                 ? acs_cuda_launch_decided(to->self, op, to->item->slot, to->item->value)
                                 : acs_cuda_launch(to->self, op, to->self->streams[to->item->slot]);
-    if (ACS_UNLIKELY(shown))
-        acs_nvtx_pop();
+    if (ACS_UNLIKELY(watched))
+        acs_cuda_watch_end(watched);
     if (ACS_LIKELY(result == CUDA_SUCCESS))
         return ACS_OK;
     *native = (int)result;

@@ -109,11 +109,11 @@ static CUresult launch(acs_cuda *self, const acs_cuda_executor *executor, acs_re
         .sharedMemBytes = bundle->shared_bytes,
         .hStream = self->streams[slot],
     };
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_cuda_range_push(bundle->batch, ACS_METHOD_RESIDENT);
+    const unsigned watched =
+        acs_cuda_watched(self) ? acs_cuda_watch_bundle(self, bundle->batch, ACS_METHOD_RESIDENT) : 0;
     CUresult result = self->cu.cuLaunchKernelEx(&config, executor->kernel->launch, args, NULL);
-    if (ACS_UNLIKELY(acs_nvtx_taken))
-        acs_nvtx_pop();
+    if (ACS_UNLIKELY(watched))
+        acs_cuda_watch_end(watched);
     return result;
 }
 

@@ -44,7 +44,9 @@
         const size = run.backend !== "host" && run.devices[0] && run.devices[0].sms
             ? ", " + run.devices[0].sms + " multiprocessors each".replace(run.devices.length > 1 ? "" : " each", "")
                 : "";
-        return "Recorded " + many + size + (run.virtual_time ? ", in simulated time" : "") + ".";
+        const told = {polls: " The times of ops are estimates: their ends were learnt by polls.",
+            graphs: " The times of graphs and single ops are the GPU's own. Ops of a graph share its time, by levels."};
+        return "Recorded " + many + size + (run.virtual_time ? ", in simulated time" : "") + "." + (told[run.times] || "");
     }
     function partly(run) {
         const seen = Number(run.ops_seen) || 0;
