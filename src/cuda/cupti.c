@@ -9,6 +9,7 @@
 #include "base/tuning.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -368,7 +369,7 @@ static bool find_op(const work *w, uint64_t backend, acs_device_time *time)
 
 acs_status acs_cupti_take(uint64_t backend, acs_device_times *times)
 {
-    (void)g.cuptiActivityFlushAll(0); /* calls take_buffer */
+    (void)g.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); /* calls take_buffer; buffers need not be full */
     (void)pthread_mutex_lock(&g.lock);
     acs_device_time *list = calloc(held(&g.works) + 1, sizeof *list);
     uint64_t count = 0;
@@ -379,9 +380,12 @@ acs_status acs_cupti_take(uint64_t backend, acs_device_times *times)
         qsort(g.nodes.items, held(&g.nodes), sizeof(node_op), by_launch_and_node);
     for (uint64_t i = 0; list && i < held(&g.works); i++)
         count += find_op((const work *)g.works.items + i, backend, &list[count]);
+    const uint64_t told = held(&g.works);
     (void)pthread_mutex_unlock(&g.lock);
     if (!list)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for the times of kernels");
+    acs_log(ACS_LOG_INFO, "cuda: CUPTI told when %" PRIu64 " kernels, copies and graphs ran; %" PRIu64 " are this context's",
+            told, count);
     qsort(list, count, sizeof *list, by_op);
     *times = (acs_device_times){list, count, g.detail == ACS_CUPTI_KERNELS ? "kernels" : "graphs"};
     return ACS_OK;

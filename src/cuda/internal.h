@@ -138,6 +138,8 @@ typedef struct acs_cuda_member {
 acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda_member *asked, acs_cuda **opened);
 /* The first member is closed last. */
 void acs_cuda_member_close(acs_cuda *self);
+/* Wait for what graphs still do behind their last op; no op is under way. In a scope. */
+void acs_cuda_wait_for_tails(acs_cuda *self);
 /* The member that a slot belongs to. */
 static inline acs_cuda *acs_cuda_of_slot(const acs_cuda *self, uint32_t slot)
 {

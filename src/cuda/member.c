@@ -134,7 +134,7 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
  * All ops have ended, but their graphs may still run empty layers, and releases their own end. A slot's stream is behind
  * those that it had before.
  */
-static void wait_for_tails(acs_cuda *self)
+void acs_cuda_wait_for_tails(acs_cuda *self)
 {
     for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
         close_note(self, "stream", self->cu.cuStreamSynchronize(self->now[i].stream));
@@ -147,7 +147,7 @@ static void close_inside(acs_cuda *self)
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
     acs_cuda_timers_fini(self);
-    wait_for_tails(self);
+    acs_cuda_wait_for_tails(self);
     acs_cuda_resident_fini(self);
     acs_cuda_gpu_issue_fini(self);
     acs_cuda_calls_fini(self);

@@ -204,8 +204,14 @@ acs_status acs_cuda_device_times_begin(acs_backend *backend, const acs_options *
 acs_status acs_cuda_device_times_take(acs_backend *backend, acs_device_times *times)
 {
     const acs_cuda *self = (const acs_cuda *)backend;
-    if (self->times != ACS_CUPTI_OFF)
-        return acs_cupti_take(self->serial, times);
+    acs_cuda_scope scope;
     *times = (acs_device_times){.way = "polls"};
-    return ACS_OK;
+    if (self->times == ACS_CUPTI_OFF)
+        return ACS_OK;
+    for (uint32_t i = 0; i < backend->devices; i++)
+        if (acs_cuda_scope_enter(self->members[i], &scope) == CUDA_SUCCESS) {
+            acs_cuda_wait_for_tails(self->members[i]);
+            acs_cuda_scope_leave(self->members[i], &scope);
+        }
+    return acs_cupti_take(self->serial, times);
 }

@@ -69,6 +69,17 @@ static int64_t place_or_none(uint32_t number)
 
 /* ---------------------------------------------------------------------------------------------------------- program */
 
+/* Ops whose time the device told, alone or with their graph. */
+static uint32_t timed_ops(const acs_analysis *a)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < a->op_count; i++) {
+        const acs_recorded_op *op = acs_analysis_recorded(a, i);
+        count += op->ran_to || (op->graph != ACS_PLACE_NONE && a->recording->graphs[op->graph].ended);
+    }
+    return count;
+}
+
 static void write_program(FILE *file, const acs_told *t)
 {
     static const char *const issues[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
@@ -77,9 +88,9 @@ static void write_program(FILE *file, const acs_told *t)
     (void)fprintf(file, "{\"format\":1,\"program\":");
     acs_json_string(file, program_invocation_short_name);
     (void)fprintf(file,
-                  ",\"backend\":\"%s\",\"times\":\"%s\",\"virtual_time\":%s,\"sampled\":%" PRId64 ",\"ops_seen\":%" PRIu64
+                  ",\"backend\":\"%s\",\"times\":\"%s\",\"timed\":%" PRIu32 ",\"virtual_time\":%s,\"sampled\":%" PRId64 ",\"ops_seen\":%" PRIu64
                   ",\"span_ns\":%" PRIu64,
-                  t->backend, t->times, r->virtual_time ? "true" : "false", o->trace_sample, r->ops_seen, r->span_ns);
+                  t->backend, t->times, timed_ops(t->analysis), r->virtual_time ? "true" : "false", o->trace_sample, r->ops_seen, r->span_ns);
     (void)fprintf(file,
                   ",\n\"options\":{\"window\":%" PRId64 ",\"streams\":%" PRId64 ",\"workers\":%" PRId64
                   ",\"devices\":%" PRIu32 ",\"batch\":%" PRId64 ",\"rename\":%" PRId64 ",\"fifo\":%" PRId64

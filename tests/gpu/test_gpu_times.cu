@@ -126,6 +126,8 @@ static void check_way(int issue, int repeats, const char *what)
     snprintf(other, sizeof other, "%s.%d", path, ++contexts);
     const std::string trace = read_file(other);
     CHECK(trace.find(std::string("\"times\":\"") + g_times) != std::string::npos);
+    const size_t timed = trace.find("\"timed\":");
+    CHECK(timed != std::string::npos && (atoi(trace.c_str() + timed + 8) == CHAINS * STEPS + 2 || by_gpu));
     look_at(rows_of(trace), by_gpu, what);
     unlink(other);
     unlink(path);
