@@ -33,7 +33,7 @@ void acs_cupti_pop(void);
 /* In the launch with the op's number, this node of the graph is another op. ACS_CUPTI_KERNELS only. */
 void acs_cupti_node(uint64_t backend, acs_op launch, CUgraphNode node, acs_op op);
 
-/* What ran of a backend, by number of op; nothing of it runs on the GPU any more. The caller frees the list. ACS_ERR_MEMORY. */
+/* What ran of a backend, by number of op; nothing of it runs any more. The caller frees the list. ACS_ERR_MEMORY. */
 acs_status acs_cupti_take(uint64_t backend, acs_device_times *times);
 
 #endif

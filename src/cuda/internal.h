@@ -138,8 +138,6 @@ typedef struct acs_cuda_member {
 acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda_member *asked, acs_cuda **opened);
 /* The first member is closed last. */
 void acs_cuda_member_close(acs_cuda *self);
-/* Wait for what graphs still do behind their last op; no op is under way. In a scope. */
-void acs_cuda_wait_for_tails(acs_cuda *self);
 /* The member that a slot belongs to. */
 static inline acs_cuda *acs_cuda_of_slot(const acs_cuda *self, uint32_t slot)
 {
@@ -233,6 +231,11 @@ void acs_cuda_fills_fini(acs_cuda *self);
 /* Refuse a stream of another device or context. `current`: the thread's context before the scope. */
 acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current);
 acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event);
+/*
+ * Wait for all that the slots' streams still do. All ops have ended, but their graphs may still run empty layers, and
+ * releases their own end. In a scope.
+ */
+void acs_cuda_stream_wait_all(acs_cuda *self);
 void acs_cuda_event_release(acs_backend *backend, void *event);
 void acs_cuda_events_fini(acs_cuda *self);
 

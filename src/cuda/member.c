@@ -130,16 +130,6 @@ static void close_note(acs_cuda *self, const char *what, CUresult result)
         acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
 }
 
-/*
- * All ops have ended, but their graphs may still run empty layers, and releases their own end. A slot's stream is behind
- * those that it had before.
- */
-void acs_cuda_wait_for_tails(acs_cuda *self)
-{
-    for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
-        close_note(self, "stream", self->cu.cuStreamSynchronize(self->now[i].stream));
-}
-
 /* Library calls' handles are closed first: their destroy functions may still use the device. */
 static void close_inside(acs_cuda *self)
 {
@@ -147,7 +137,7 @@ static void close_inside(acs_cuda *self)
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
     acs_cuda_timers_fini(self);
-    acs_cuda_wait_for_tails(self);
+    acs_cuda_stream_wait_all(self);
     acs_cuda_resident_fini(self);
     acs_cuda_gpu_issue_fini(self);
     acs_cuda_calls_fini(self);

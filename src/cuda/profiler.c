@@ -210,7 +210,7 @@ acs_status acs_cuda_device_times_take(acs_backend *backend, acs_device_times *ti
         return ACS_OK;
     for (uint32_t i = 0; i < backend->devices; i++)
         if (acs_cuda_scope_enter(self->members[i], &scope) == CUDA_SUCCESS) {
-            acs_cuda_wait_for_tails(self->members[i]);
+            acs_cuda_stream_wait_all(self->members[i]);
             acs_cuda_scope_leave(self->members[i], &scope);
         }
     return acs_cupti_take(self->serial, times);

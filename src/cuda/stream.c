@@ -1,8 +1,9 @@
 /*
- * Streams of the program: which streams ops can be ordered against, and the events that their work is recorded in.
- * Called on callers' threads, and where ops that wait for such events are issued. It makes no stream.
+ * Streams of the program: which streams ops can be ordered against, and the events that their work is recorded in. And the end
+ * of all that the slots' own streams do. Called on callers' threads, and where ops that wait for such events are issued. It
+ * makes no stream.
  */
-#include "cuda/internal.h"
+#include "cuda/share.h"
 
 #include <stdlib.h>
 
@@ -137,5 +138,17 @@ void acs_cuda_events_fini(acs_cuda *self)
         if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
             acs_log(ACS_LOG_WARN, "cuda: close: event: %s", acs_cuda_text((int)result));
         free(node);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- the slots' streams */
+
+/* A slot's stream is behind those that it had before. */
+void acs_cuda_stream_wait_all(acs_cuda *self)
+{
+    for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices) {
+        const CUresult result = self->cu.cuStreamSynchronize(self->now[i].stream);
+        if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+            acs_log(ACS_LOG_WARN, "cuda: close: stream: %s", acs_cuda_text((int)result));
     }
 }

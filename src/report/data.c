@@ -87,10 +87,10 @@ static void write_program(FILE *file, const acs_told *t)
     const acs_recording *r = t->analysis->recording;
     (void)fprintf(file, "{\"format\":1,\"program\":");
     acs_json_string(file, program_invocation_short_name);
-    (void)fprintf(file,
-                  ",\"backend\":\"%s\",\"times\":\"%s\",\"timed\":%" PRIu32 ",\"virtual_time\":%s,\"sampled\":%" PRId64 ",\"ops_seen\":%" PRIu64
-                  ",\"span_ns\":%" PRIu64,
-                  t->backend, t->times, timed_ops(t->analysis), r->virtual_time ? "true" : "false", o->trace_sample, r->ops_seen, r->span_ns);
+    (void)fprintf(file, ",\"backend\":\"%s\",\"times\":\"%s\",\"timed\":%" PRIu32, t->backend, t->times,
+                  timed_ops(t->analysis));
+    (void)fprintf(file, ",\"virtual_time\":%s,\"sampled\":%" PRId64 ",\"ops_seen\":%" PRIu64 ",\"span_ns\":%" PRIu64,
+                  r->virtual_time ? "true" : "false", o->trace_sample, r->ops_seen, r->span_ns);
     (void)fprintf(file,
                   ",\n\"options\":{\"window\":%" PRId64 ",\"streams\":%" PRId64 ",\"workers\":%" PRId64
                   ",\"devices\":%" PRIu32 ",\"batch\":%" PRId64 ",\"rename\":%" PRId64 ",\"fifo\":%" PRId64
