@@ -1,7 +1,7 @@
 /*
- * Streams of the program: which streams ops can be ordered against, and the events that their work is recorded in. And the end
- * of all that the slots' own streams do. Called on callers' threads, and where ops that wait for such events are issued. It
- * makes no stream.
+ * Streams of the program: which streams ops can be ordered against, and the events that their work is recorded in. Also the
+ * end of all that the slots' own streams do. Called on callers' threads, and where ops that wait for such events are
+ * issued. It makes no stream.
  */
 #include "cuda/share.h"
 

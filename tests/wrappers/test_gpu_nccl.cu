@@ -1,12 +1,13 @@
 /*
- * acs_nccl on one GPU: communicators of one rank have the bits of plain calls, in captures and outside. Ops of two
- * communicators overlap, and those of one do not.
+ * acs_nccl: communicators of one rank have the bits of plain calls, in captures and outside. Ops of two communicators
+ * overlap, and those of one do not. On two GPUs two ranks, a thread and a context each, exchange and sum among kernels.
  */
 #include "acs_nccl.h"
 
 #include "gpu_wrapped.cuh"
 
 #include <nccl.h>
+#include <thread>
 
 #define CHECK_NCCL(call) CHECK_EQ(static_cast<int>(call), 0)
 
@@ -83,11 +84,110 @@ static void ops_of_one_communicator_do_not_overlap()
     CHECK_CUDA(cudaFree(flag));
 }
 
+/* --------------------------------------------------------------------------------------------------------- two ranks */
+
+enum { RANK_COUNT = 100000, RANK_STEPS = 25 };
+
+static __global__ void mix(uint32_t *x, const uint32_t *y, uint32_t add)
+{
+    const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < RANK_COUNT)
+        x[i] = x[i] * 5 + y[i] + add;
+}
+
+/* What both ranks have at the end, by the CPU: element i of x and y. */
+static void expected_of_ranks(uint32_t i, uint32_t x[2], uint32_t y[2])
+{
+    for (uint32_t rank = 0; rank < 2; rank++) {
+        x[rank] = i + rank;
+        y[rank] = i * 3 + rank;
+    }
+    for (uint32_t step = 0; step < RANK_STEPS; step++) {
+        for (uint32_t rank = 0; rank < 2; rank++)
+            x[rank] = x[rank] * 5 + y[rank] + step + rank;
+        x[0] = x[1] = x[0] + x[1];
+        const uint32_t mine = y[0];
+        y[0] = y[1] * 5 + x[1] + 7;
+        y[1] = mine * 5 + x[0] + 7;
+    }
+}
+
+/* Each step: a kernel, a sum of both ranks in place, an exchange, and a kernel that needs both. */
+static void run_rank(int rank, ncclComm_t plain, bool *same)
+{
+    const size_t bytes = RANK_COUNT * sizeof(uint32_t);
+    const unsigned blocks = (RANK_COUNT + 255) / 256;
+    std::vector<uint32_t> x(RANK_COUNT), y(RANK_COUNT);
+    acs_nccl_comm *comm = nullptr;
+    uint32_t *memory = nullptr;
+    CHECK_CUDA(cudaSetDevice(rank));
+    acs_context *const context = check_open_default();
+    CHECK_STATUS(acs_nccl_comm_adopt(plain, &comm), ACS_OK);
+    for (uint32_t i = 0; i < RANK_COUNT; i++) {
+        x[i] = i + static_cast<uint32_t>(rank);
+        y[i] = i * 3 + static_cast<uint32_t>(rank);
+    }
+    CHECK_CUDA(cudaMalloc(&memory, 3 * bytes));
+    uint32_t *const at_x = memory, *const at_y = memory + RANK_COUNT, *const at_z = memory + 2 * RANK_COUNT;
+    CHECK_CUDA(cudaMemcpy(at_x, x.data(), bytes, cudaMemcpyHostToDevice));
+    CHECK_CUDA(cudaMemcpy(at_y, y.data(), bytes, cudaMemcpyHostToDevice));
+    for (uint32_t step = 0; step < RANK_STEPS; step++) {
+        const acs_nccl_part exchange[] = {
+            {ACS_NCCL_SEND, ACS_NCCL_U32, ACS_NCCL_SUM, 1 - rank, at_y, nullptr, RANK_COUNT},
+            {ACS_NCCL_RECEIVE, ACS_NCCL_U32, ACS_NCCL_SUM, 1 - rank, nullptr, at_z, RANK_COUNT},
+        };
+        ACS_LAUNCH_ON(context, mix, blocks, 256, 0, ACS_ARGS(at_x, at_y, step + static_cast<uint32_t>(rank)),
+                      ACS_USES(ACS_INOUT(at_x, bytes), ACS_IN(at_y, bytes)));
+        CHECK(acs_nccl_all_reduce(context, comm, ACS_NCCL_U32, ACS_NCCL_SUM, at_x, at_x, RANK_COUNT) != 0);
+        CHECK(acs_nccl_group(context, comm, exchange, 2) != 0);
+        ACS_LAUNCH_ON(context, mix, blocks, 256, 0, ACS_ARGS(at_z, at_x, 7u),
+                      ACS_USES(ACS_INOUT(at_z, bytes), ACS_IN(at_x, bytes)));
+        CHECK(acs_memcpy(context, at_y, at_z, bytes) != 0);
+    }
+    CHECK_STATUS(acs_sync(context), ACS_OK);
+    CHECK_CUDA(cudaMemcpy(x.data(), at_x, bytes, cudaMemcpyDeviceToHost));
+    CHECK_CUDA(cudaMemcpy(y.data(), at_y, bytes, cudaMemcpyDeviceToHost));
+    *same = true;
+    for (uint32_t i = 0; i < RANK_COUNT; i++) {
+        uint32_t wanted_x[2], wanted_y[2];
+        expected_of_ranks(i, wanted_x, wanted_y);
+        *same &= x[i] == wanted_x[rank] && y[i] == wanted_y[rank];
+    }
+    CHECK_STATUS(acs_close(context), ACS_OK);
+    acs_nccl_comm_destroy(comm);
+    CHECK_CUDA(cudaFree(memory));
+}
+
+static void two_ranks()
+{
+    int devices = 0;
+    CHECK_CUDA(cudaGetDeviceCount(&devices));
+    if (!wrapped_is_there("acs::nccl", acs_nccl_load()))
+        return;
+    if (devices < 2) {
+        printf("two ranks are left out: there is one GPU\n");
+        return;
+    }
+    const plain_library nccl("libnccl.so." PLAIN_TEXT(NCCL_MAJOR));
+    const int numbers[2] = {0, 1};
+    ncclComm_t plain[2] = {};
+    bool same[2] = {};
+    CHECK_NCCL(PLAIN(nccl, ncclCommInitAll)(plain, 2, numbers));
+    std::thread other(run_rank, 1, plain[1], &same[1]);
+    run_rank(0, plain[0], &same[0]);
+    other.join();
+    CHECK(same[0] && same[1]);
+    for (ncclComm_t comm : plain)
+        CHECK_NCCL(PLAIN(nccl, ncclCommDestroy)(comm));
+    CHECK_CUDA(cudaSetDevice(0));
+}
+
 int main(int argc, char **argv)
 {
     const check_test tests[] = {
         CHECK_TEST(one_rank),
         CHECK_TEST(ops_of_one_communicator_do_not_overlap),
+        CHECK_TEST(two_ranks),
     };
     return wrapped_main(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }
