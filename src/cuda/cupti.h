@@ -14,8 +14,8 @@
 
 typedef enum acs_cupti_detail {
     ACS_CUPTI_OFF,
-    ACS_CUPTI_GRAPHS, /* single kernels, copies, and graphs as wholes; costs a program nothing that can be measured */
-    ACS_CUPTI_KERNELS /* the kernels of graphs, too; short kernels take twice as long */
+    ACS_CUPTI_GRAPHS, /* single kernels, copies, and graphs as wholes; physics takes 1.05 times as long */
+    ACS_CUPTI_KERNELS /* the kernels of graphs, too; programs of short kernels take two to three times as long */
 } acs_cupti_detail;
 
 /* What a context with these options asks for. */

@@ -142,6 +142,11 @@ class ReportTest(unittest.TestCase):
         self.assertIn("New pair: loss waits for forward by RAW", said)
         self.assertRegex(said, r"8\.64 ms +0 ns +gone +solve_island")
 
+    def test_text_says_how_times_were_learnt(self):
+        self.assertIn("learnt by polls", self.run_tool("--text", self.trace("war", times="polls")))
+        self.assertIn("the GPU's own", self.run_tool("--text", self.trace("war", times="graphs")))
+        self.assertNotIn("polls", self.run_tool("--text", self.trace("war", times="exact")))
+
     def test_text_of_odd_recordings(self):
         self.assertIn("no op was recorded", self.run_tool("--text", self.trace("empty")))
         self.assertIn("1 ops", self.run_tool("--text", self.trace("one")))
@@ -165,6 +170,11 @@ class ReportTest(unittest.TestCase):
                 said = self.run_tool("--text", path, status=1)
                 self.assertIn("%s is no trace that can be shown: " % path, said)
                 self.assertIn(why, said)
+
+    def test_a_recording_of_another_form_is_told(self):
+        for changed in ({"pairs": 7}, {"summary": {}}, {"labels": 7}):
+            said = self.run_tool("--text", self.trace("war", **changed), status=1)
+            self.assertIn("is not as this version writes it", said)
 
     def test_wrong_use_is_told(self):
         one = self.trace("one")

@@ -92,6 +92,10 @@ def summary(acs):
         lines.append("Where the time went: %s." % ", ".join("%s %s" % (clean(name),
             percent(ns, sum(part[0] for part in parts)))
                                                            for ns, name in sorted(parts, reverse=True)))
+    learnt = {"polls": "The times of ops are estimates: their ends were learnt by polls.",
+              "graphs": "The times of graphs and single ops are the GPU's own. Ops of a graph share its time, by levels."}
+    if acs.get("times") in learnt:
+        lines.append(learnt[acs["times"]])
     if 0 < acs.get("sampled", 100) < 100:
         lines.append("The recording has %d %% of the ops. Numbers are those of this part." % acs["sampled"])
     elif len(acs["ops"]) < 0.99 * acs.get("ops_seen", 0):
