@@ -172,7 +172,7 @@ class ReportTest(unittest.TestCase):
                 self.assertIn(why, said)
 
     def test_a_recording_of_another_form_is_told(self):
-        for changed in ({"pairs": 7}, {"summary": {}}, {"labels": 7}):
+        for changed in ({"pairs": 7}, {"kernels": [[1]]}, {"labels": 7}):
             said = self.run_tool("--text", self.trace("war", **changed), status=1)
             self.assertIn("is not as this version writes it", said)
 
