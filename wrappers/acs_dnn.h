@@ -46,7 +46,8 @@ typedef enum acs_dnn_activation {
 
 /**
  * A convolution. It belongs to the program, and no op keeps a pointer to it. Strides and dilations of 0 count as 1. Fields
- * below the line are written by acs_dnn_convolution_prepare; begin with zeros.
+ * below the line are written by acs_dnn_convolution_prepare; begin with zeros. If the program changes another one, it
+ * prepares anew: an op whose workspace is too small for its convolution fails while it runs.
  */
 typedef struct acs_dnn_convolution {
     size_t size;                     /**< sizeof(acs_dnn_convolution) */
