@@ -278,10 +278,18 @@ const char *acs_cupti_start(const acs_options *options)
         g.detail = g.refusal ? ACS_CUPTI_OFF : detail;
         g.tried = true;
     }
-    const char *why = g.refusal || g.detail == detail ? g.refusal
-                                                      : "CUPTI has started in this process with another ACS_TRACE_TIMES";
+    const bool fits = g.detail == detail || options->trace_times == ACS_TRACE_TIMES_AUTO;
+    const char *why = g.refusal || fits ? g.refusal : "CUPTI has started in this process with another ACS_TRACE_TIMES";
     (void)pthread_mutex_unlock(&g.lock);
     return why;
+}
+
+acs_cupti_detail acs_cupti_started(void)
+{
+    (void)pthread_mutex_lock(&g.lock);
+    const acs_cupti_detail detail = g.detail;
+    (void)pthread_mutex_unlock(&g.lock);
+    return detail;
 }
 
 /* Before main, if the environment asks for a trace: the program's first CUDA call may come before acs_open. */
@@ -397,6 +405,11 @@ const char *acs_cupti_start(const acs_options *options)
 {
     (void)options;
     return "this build has no CUPTI: the header of CUDA 13 or later was not there";
+}
+
+acs_cupti_detail acs_cupti_started(void)
+{
+    return ACS_CUPTI_OFF;
 }
 
 void acs_cupti_push(uint64_t backend, acs_op op)

@@ -22,10 +22,12 @@ typedef enum acs_cupti_detail {
 acs_cupti_detail acs_cupti_wanted(const acs_options *options);
 /*
  * Start with what the options want, if it has not been tried. Before the first CUDA call of the process: later it is
- * refused, since CUPTI crashes at the launch of a graph that is older than it. NULL: it has started, with this detail.
- * Else the reason, in static storage.
+ * refused, since CUPTI crashes at the launch of a graph that is older than it. NULL: it has started with what the options
+ * want. Else the reason, in static storage. With ACS_TRACE_TIMES=auto any detail will do.
  */
 const char *acs_cupti_start(const acs_options *options);
+/* The detail with which it has started. */
+acs_cupti_detail acs_cupti_started(void);
 
 /* The driver's calls of this thread launch an op of a backend, until the pop. They nest. Only once it has started. */
 void acs_cupti_push(uint64_t backend, acs_op op);

@@ -186,10 +186,10 @@ void acs_cuda_watch_end(unsigned watched)
 acs_status acs_cuda_device_times_begin(acs_backend *backend, const acs_options *options)
 {
     acs_cuda *self = (acs_cuda *)backend;
-    const acs_cupti_detail detail = acs_cupti_wanted(options);
-    if (detail == ACS_CUPTI_OFF)
+    if (acs_cupti_wanted(options) == ACS_CUPTI_OFF)
         return ACS_OK;
     const char *why = acs_cupti_start(options);
+    const acs_cupti_detail detail = acs_cupti_started();
     if (why && options->trace_times != ACS_TRACE_TIMES_AUTO)
         return acs_options_cannot(options, "ACS_TRACE_TIMES", 0, why);
     if (why)
