@@ -444,7 +444,7 @@ void acs_options_warn_unknown(void)
     for (char **entry = environ; entry && *entry; entry++) {
         size_t length = strcspn(*entry, "=");
         unsigned distance;
-        if (strncmp(*entry, "ACS_", 4) != 0)
+        if (strncmp(*entry, "ACS_", 4) != 0 || strncmp(*entry, "ACS_LIBRARY=", 12) == 0) /* the Python package reads that */
             continue;
         const char *nearest = nearest_known(*entry, length, &distance);
         if (distance != 0)
