@@ -48,7 +48,7 @@ static acs_status check(const acs_rand_args *args, size_t size, const acs_site *
                              (unsigned long long)args->count);
     if (is_normal(args) && args->count % 2)
         return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "count is %llu; it must be even", (unsigned long long)args->count);
-    if (is_normal(args) && args->position % 2)
+    if (is_normal(args) && args->count && args->position % 2)
         return acs_wrap_fail(ACS_ERR_ARGUMENT, site, "the generator's position is %llu; it must be even",
                              (unsigned long long)args->position);
     return ACS_OK;

@@ -14,8 +14,8 @@
  * run at the same time.
  *
  * The numbers are those of one cuRAND generator that makes the same calls one after the other. That holds as long as the
- * calls are all of 32 bits and floats, or all of doubles. Where that changes, the rest of a pass (262144 positions) is left
- * out, so that no number is used twice.
+ * calls are all of 32 bits and floats, or all of doubles. Where that changes, the rest of the pass is left out, so that no
+ * number is used twice.
  *
  * **Footprint.** The numbers are `out`, and nothing else is touched.
  *
@@ -41,7 +41,11 @@ extern "C" {
 /** A generator: plain values, which the program may read, copy and set. No call keeps a pointer to it. */
 typedef struct acs_rand_generator {
     uint64_t seed;
-    uint64_t position; /**< where the next number lies in the sequence: cuRAND's offset, from 0 */
+    /**
+     * Where the next number lies in the sequence, from 0. A pass of 262144 numbers of 32 bits moves it on by 262144, one of
+     * 262144 doubles by 524288; inside a pass each number moves it by 1. It wraps around at 2^64.
+     */
+    uint64_t position;
     uint64_t wide;     /**< 1: the latest numbers were doubles; else 0 */
 } acs_rand_generator;
 

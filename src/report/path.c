@@ -19,6 +19,8 @@ typedef struct walk {
 static void add_part(walk *w, uint64_t from, uint32_t op, uint8_t reason)
 {
     acs_path *p = w->path;
+    if (from < w->a->first_ns)
+        from = w->a->first_ns;
     if (from >= w->now)
         return;
     if (p->count == p->room) {
@@ -69,27 +71,36 @@ static const acs_recorded_wait *wait_before(walk *w, uint32_t thread, uint64_t a
     return NULL;
 }
 
-/* The op whose end the wait was for, of those before `op`; ACS_PLACE_NONE: not known. */
+/* The op whose end the wait was for, of those before `op`; ACS_PLACE_NONE: none had ended. The path goes back in time. */
 static uint32_t waited_for(const walk *w, const acs_recorded_wait *wait, uint32_t op)
 {
     const uint32_t up = wait->type == ACS_RECORDED_WAIT_OP ? acs_analysis_op_before(w->a, wait->op) : ACS_PLACE_NONE;
-    return up != ACS_PLACE_NONE && up < op ? up : ended_before(w, op - 1, w->now);
+    if (up != ACS_PLACE_NONE && up < op && w->a->ops[up].ended <= w->now)
+        return up;
+    return op ? ended_before(w, op - 1, w->now) : ACS_PLACE_NONE;
 }
 
 /*
- * The op was queued late. Go back over the calls of its thread to the last one that waited for ops, and on with the
- * op for which it waited. False: there was none, and the path begins here.
+ * The op was queued late. Go back over the calls of its thread to the last one that waited for an op, and on with that.
+ * A call that waited though none had ended waited for the library's threads to take ops. False: the path begins here.
  */
 static bool follow_caller(walk *w, uint32_t op)
 {
     const uint32_t thread = acs_analysis_recorded(w->a, op)->thread;
-    const acs_recorded_wait *wait = wait_before(w, thread, w->a->ops[op].entered);
-    add_part(w, wait ? wait->ended : w->a->first_ns, op, ACS_PATH_CALLER);
-    const uint32_t up = wait && op ? waited_for(w, wait, op) : ACS_PLACE_NONE;
-    if (up == ACS_PLACE_NONE)
-        return false;
-    go_on(w, up, wait->type == ACS_RECORDED_WAIT_ROOM ? ACS_PATH_WINDOW : ACS_PATH_WAIT, op);
-    return true;
+    const acs_recorded_wait *wait;
+    uint64_t at = w->a->ops[op].entered;
+    while ((wait = wait_before(w, thread, at)) != NULL) {
+        add_part(w, wait->ended, op, ACS_PATH_CALLER);
+        const uint32_t up = waited_for(w, wait, op);
+        if (up != ACS_PLACE_NONE) {
+            go_on(w, up, wait->type == ACS_RECORDED_WAIT_ROOM ? ACS_PATH_WINDOW : ACS_PATH_WAIT, op);
+            return true;
+        }
+        add_part(w, wait->began, op, ACS_PATH_ISSUE);
+        w->waits = (uint32_t)(wait - w->a->recording->waits);
+        at = wait->began;
+    }
+    return false;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -125,9 +136,10 @@ static bool step_back(walk *w)
     if (op->held_ns[ACS_HOLD_WINDOW] && number > 0) {
         add_part(w, from->inserted, number, ACS_PATH_ISSUE);
         const uint32_t up = ended_before(w, number - 1, from->inserted);
-        if (up != ACS_PLACE_NONE)
+        if (up != ACS_PLACE_NONE) {
             go_on(w, up, ACS_PATH_WINDOW, number);
-        return up != ACS_PLACE_NONE;
+            return true;
+        }
     }
     add_part(w, op->entered, number, ACS_PATH_ISSUE);
     return follow_caller(w, number);
@@ -144,6 +156,7 @@ acs_status acs_path_make(const acs_analysis *a, acs_path *path)
         }
     for (uint32_t steps = 0; steps < a->op_count && step_back(&w) && !w.full; steps++)
         continue;
+    add_part(&w, a->first_ns, w.op, ACS_PATH_CALLER); /* before the first call that is known to have waited */
     if (!w.full)
         return ACS_OK;
     acs_path_free(path);

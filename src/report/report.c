@@ -39,6 +39,12 @@ static acs_status try_file(const acs_context *context, const char *option, const
     return ACS_OK;
 }
 
+/* The page must not replace the trace. */
+static bool one_file(const acs_options *o)
+{
+    return *o->trace && strcmp(o->trace, o->report) == 0;
+}
+
 acs_status acs_report_open(acs_context *context)
 {
     static _Atomic(uint32_t) contexts;
@@ -47,6 +53,8 @@ acs_status acs_report_open(acs_context *context)
     if (ACS_LIKELY(!*o->trace && !*o->report))
         return ACS_OK;
     context->recorded_as = atomic_fetch_add_explicit(&contexts, 1, memory_order_relaxed) + 1; /* relaxed: a counter */
+    if (one_file(o))
+        ACS_TRY(acs_options_cannot(o, "ACS_REPORT", 0, "it names the file of ACS_TRACE"));
     ACS_TRY(try_file(context, "ACS_TRACE", o->trace, &has));
     ACS_TRY(try_file(context, "ACS_REPORT", o->report, &has));
     if (!has)
@@ -116,7 +124,8 @@ static acs_status tell_all(const acs_context *context, const acs_recording *reco
                                .backend = backends[context->backend->ops->id],
                                .times = way};
         write_file(context, "ACS_TRACE", o->trace, acs_timeline_write, &told);
-        write_file(context, "ACS_REPORT", o->report, write_page, &told);
+        if (!one_file(o))
+            write_file(context, "ACS_REPORT", o->report, write_page, &told);
         acs_causes_free(&causes);
     }
     acs_analysis_free(&analysis);

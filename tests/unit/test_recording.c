@@ -12,7 +12,7 @@
 #include "memory_fixture.h"
 
 #include "api/context.h"
-#include "report/analysis.h"
+#include "report/path.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -250,6 +250,56 @@ static void a_file_that_cannot_be_written_is_refused_at_open(void **state)
     refused_file("ACS_REPORT", false);
 }
 
+static void a_page_in_the_file_of_the_trace_is_refused(void **state)
+{
+    (void)state;
+    acs_context *context = NULL;
+    acs_options options = host_options();
+    (void)snprintf(options.trace, sizeof options.trace, "/dev/null");
+    (void)snprintf(options.report, sizeof options.report, "/dev/null");
+    assert_int_equal(acs_open(&options, &context), ACS_ERR_OPTION);
+    assert_null(context);
+}
+
+/* Launches, and waits for ops and ranges, in any order. */
+static void run_with_waits(acs_context *context, uint64_t seed, int ops)
+{
+    static char bytes[8];
+    acs_random random = {seed};
+    acs_op last = 1;
+    for (int i = 0; i < ops; i++) {
+        const acs_segment use = ACS_INOUT(&bytes[acs_random_below(&random, 8)], 1);
+        launch(context, &use, 1);
+        last++;
+        if (acs_random_below(&random, 6) == 0)
+            assert_int_equal(acs_wait_range(context, &bytes[acs_random_below(&random, 8)], 1, ACS_READ), ACS_OK);
+        if (acs_random_below(&random, 20) == 0)
+            assert_int_equal(acs_wait(context, 1 + acs_random_below(&random, (uint32_t)last - 1)), ACS_OK);
+    }
+}
+
+/* Whatever the callers waited for, and if the first ops are no longer recorded. */
+static void parts_of_the_path_are_the_whole_time(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        acs_context *context = start(FEW, 100, seed % 2 == 0);
+        acs_analysis a;
+        acs_path path;
+        uint64_t all = 0;
+        run_with_waits(context, seed, seed % 5 == 0 ? 2 * FEW : 200);
+        acs_recording r = take(context);
+        assert_int_equal(acs_analysis_make(&r, 256, false, &a), ACS_OK);
+        assert_int_equal(acs_path_make(&a, &path), ACS_OK);
+        for (uint32_t i = 0; i < path.count; i++)
+            all += path.parts[i].to - path.parts[i].from;
+        assert_int_equal(all, a.last_ns - a.first_ns);
+        acs_path_free(&path);
+        acs_analysis_free(&a);
+        finish(context, &r);
+    }
+}
+
 /* Find the longest way from op to op over direct dependences: `behind[a * n + b]`. */
 static void close_over(const acs_analysis *a, bool *behind)
 {
@@ -397,6 +447,8 @@ int main(void)
         cmocka_unit_test(ops_that_recur_are_recorded_one_by_one),
         cmocka_unit_test(waits_and_blocks_are_recorded_with_the_newest_op),
         cmocka_unit_test(a_file_that_cannot_be_written_is_refused_at_open),
+        cmocka_unit_test(a_page_in_the_file_of_the_trace_is_refused),
+        cmocka_unit_test(parts_of_the_path_are_the_whole_time),
         cmocka_unit_test(dependences_are_the_conflicts_of_the_program),
         cmocka_unit_test(times_of_the_device_are_those_of_their_ops),
         cmocka_unit_test(ops_of_a_graph_share_its_time_by_levels),

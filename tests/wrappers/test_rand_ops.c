@@ -83,6 +83,9 @@ static void footprints_are_the_numbers(void **state)
     assert_int_equal(g.position, 3 * 262144 + 8);
     assert_int_equal(acs_rand_uniform_double_prepare(&call, &g, NULL, 0), ACS_OK);
     assert_int_equal(g.position, 3 * 262144 + 8);
+    g.position++; /* odd */
+    assert_int_equal(acs_rand_normal_prepare(&call, &g, NULL, 0, 0, 1), ACS_OK);
+    assert_int_equal(g.position, 3 * 262144 + 9);
 }
 
 /* Doubles begin with a pass of their own behind other numbers, which begin with the next one behind doubles. */

@@ -99,7 +99,7 @@ def summary(acs):
     if 0 < acs.get("sampled", 100) < 100:
         lines.append("The recording has %d %% of the ops. Numbers are those of this part." % acs["sampled"])
     elif len(acs["ops"]) < 0.99 * acs.get("ops_seen", 0):
-        lines.append("The recording has the newest %d of %d ops." % (len(acs["ops"]), acs["ops_seen"]))
+        lines.append("The recording has %d of %d ops: the newest, without those that did not run." % (len(acs["ops"]), acs["ops_seen"]))
     return lines
 
 

@@ -54,8 +54,8 @@
             return el("p", {class: "warn"}, "The recording has " + run.sampled +
                 " % of the ops. Numbers are those of this part.");
         return run.ops.length < 0.99 * seen && run.ops.length
-            ? el("p", {class: "warn"}, "The recording has the newest " + count(run.ops.length) + " of " + count(seen) +
-                " ops.") : null;
+            ? el("p", {class: "warn"}, "The recording has " + count(run.ops.length) + " of " + count(seen) +
+                " ops: the newest, without those that did not run.") : null;
     }
     function widthBars(s) {
         const most = Math.max(s.width_possible, s.width_achieved, 1e-9);
