@@ -121,8 +121,7 @@ static bool launch_by_graph(acs_cuda *self, const acs_record *op, int slot, uint
     acs_cuda_contents contents = acs_cuda_contents_of(op);
     if (!exec)
         return false;
-    contents.cell = op->cell;
-    contents.cell_grid = op->flags & ACS_RECORD_GRID_DECIDED;
+    acs_cuda_contents_decide(&contents, op, true);
     acs_cuda_exec_begin(exec);
     const CUresult filled = acs_cuda_exec_set(self, exec, 0, &contents);
     return acs_cuda_exec_issue(self, exec, slot, value, filled) == ACS_OK;

@@ -33,7 +33,7 @@ static CUstream g_stream;
 static inline void mix_body(void *const *args)
 {
     const work *w = args[0];
-    mix_run(&w->head, w->pieces, NULL);
+    mix_run(&w->head, w->pieces, NULL, 1);
 }
 
 static inline size_t mix_touches(void *const *args, twin_range *out, size_t capacity)

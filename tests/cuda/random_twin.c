@@ -23,10 +23,17 @@ typedef struct library_work {
     mix_piece pieces[MIX_PIECES];
 } library_work;
 
-static void mix_body(void *const *args)
+static void mix_blocks(void *const *args, const uint32_t grid[3])
 {
     const mix_head *head = args[0];
-    mix_run(head, (const mix_piece *)(head + 1), (const unsigned char *const *)(args + 1));
+    mix_run(head, (const mix_piece *)(head + 1), (const unsigned char *const *)(args + 1), grid[0] * grid[1] * grid[2]);
+}
+
+static void mix_body(void *const *args)
+{
+    uint32_t grid[3];
+    twin_grid(grid);
+    mix_blocks(args, grid);
 }
 
 /* From the first byte of a piece to its last. */
@@ -76,7 +83,7 @@ static void run_body(const acs_executor_op *op, const unsigned char *args)
         list[i] = (void *)(uintptr_t)(args + offset);
         offset += (g_param_bytes[op->body][i] + 7u) / 8 * 8;
     }
-    mix_body(list);
+    mix_blocks(list, op->grid);
 }
 
 static void executor_body(void *const *args)

@@ -100,7 +100,7 @@ static void run_serially(void)
             continue;
         uint32_t times = s->kind == KERNEL || s->kind == OWN_WORK ? 1 : s->kind == CALL ? s->nodes : 0;
         for (uint32_t n = 0; n < times; n++)
-            mix_run(&w.head, w.pieces, NULL);
+            mix_run(&w.head, w.pieces, NULL, 1);
         if (s->kind == COPY)
             memcpy(g_expected + s->to, g_expected + s->from, s->bytes);
         if (s->kind == FILL)

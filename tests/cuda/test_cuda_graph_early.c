@@ -398,7 +398,7 @@ static uint64_t run_program(uint64_t seed)
     for (int i = 0; i < LAUNCHES; i++)
         for (uint32_t k = 0; k < count; k++) {
             const work w = placed(&g_kernels[k].w, g_expected);
-            mix_run(&w.head, w.pieces, NULL);
+            mix_run(&w.head, w.pieces, NULL, 1);
         }
     compare_bytes(seed, g_device, g_expected, BYTES);
     assert_int_not_equal(acs_free(g_context, g_device), 0);

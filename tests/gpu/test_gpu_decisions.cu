@@ -63,10 +63,11 @@ static void step_gpu(acs_context *c, world *w, uint32_t contacts, uint32_t step)
     blocks(c, w->x, step, ACS_GRID_FOR(&w->word[0], 2, BLOCKS));
     blocks(c, w->y, step + 1, ACS_GRID_AT(w->grid, (acs_dim3{4, 2, 1})));
     CHECK_STATUS(acs_if(c, &w->word[0]), ACS_OK);
-    blocks(c, w->y, step + 2, acs_make_read_grid(nullptr, 0, acs_dim3{2, 1, 1}));
+    /* The launch's own grid is the maximum of one that is read: a node then must not keep what was read. */
+    blocks(c, w->y, step + 2, acs_make_read_grid(nullptr, 0, acs_dim3{BLOCKS, 1, 1}));
     set(c, &w->word[0], 0);
     CHECK_STATUS(acs_unless(c, &w->word[1]), ACS_OK);
-    blocks(c, w->x, step + 3, acs_make_read_grid(nullptr, 0, acs_dim3{3, 1, 1}));
+    blocks(c, w->x, step + 3, acs_make_read_grid(nullptr, 0, acs_dim3{4, 1, 1}));
     CHECK_STATUS(acs_else(c), ACS_OK);
     blocks(c, w->x, step + 4, ACS_GRID_FOR(&w->word[1], 1, 4));
     CHECK_STATUS(acs_end_if(c), ACS_OK);
@@ -87,12 +88,12 @@ static void step_here(world *w, uint32_t contacts, uint32_t step)
         memset(&w->word[3], (int)(step & 255), 4);
         return;
     }
-    blocks_here(w->y, step + 2, 2, 2);
+    blocks_here(w->y, step + 2, BLOCKS, BLOCKS);
     w->word[0] = 0;
     if (w->word[1])
         blocks_here(w->x, step + 4, w->word[1], w->word[1]);
     else
-        blocks_here(w->x, step + 3, 3, 3);
+        blocks_here(w->x, step + 3, 4, 4);
     w->word[2] = w->x[0];
 }
 

@@ -26,7 +26,8 @@ void mix_body(const acs_grid *grid, void *const *args)
 {
     const mix_head *head = args[0];
     note_shared(grid);
-    mix_run(head, (const mix_piece *)(head + 1), (const unsigned char *const *)(args + 1));
+    mix_run(head, (const mix_piece *)(head + 1), (const unsigned char *const *)(args + 1),
+            grid->grid.x * grid->grid.y * grid->grid.z);
 }
 
 void nothing_body(const acs_grid *grid, void *const *args)
@@ -46,7 +47,7 @@ int mix_host(void *closure)
         bytes += c->mix.extra_bytes[j];
     }
     if (c->fail == 0)
-        mix_run(&c->mix, pieces, extras);
+        mix_run(&c->mix, pieces, extras, 1);
     return c->fail;
 }
 

@@ -323,7 +323,7 @@ static void make_kernel(generator *g, domain *d, step *s, uint32_t di)
     pick_work(g, d, s, s->signature < 0 ? ROLE_CALL : ROLE_KERNEL, pieces);
     if (s->signature < 0)
         promise_nothing(g, s);
-    s->grid = 1 + dice_below(&g->dice, 3);
+    s->grid = 1 + dice_below(&g->dice, 4);
     if (g->period) { /* few types */
         s->block = 32;
         declare_footprint(g, s, di, s->signature >= 0);

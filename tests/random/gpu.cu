@@ -27,7 +27,7 @@ __device__ void mix_block(const Block &block, const mix_head *head, const mix_pi
     block.sync();
     atomicAdd(&sum, static_cast<unsigned long long>(mix_gather(head, pieces, extras, lane, lanes)));
     block.sync();
-    const uint64_t hash = mix_finish(head, sum);
+    const uint64_t hash = mix_finish(head, sum, block.grid().x * block.grid().y * block.grid().z);
     for (uint32_t p = 0; p < head->pieces; p++) {
         for (uint32_t r = 0; (pieces[p].access & MIX_WRITE) && r < pieces[p].rows; r++) {
             mix_row(&pieces[p], p, r, hash, lane, lanes);

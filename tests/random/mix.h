@@ -1,9 +1,9 @@
 /*
- * What every op of a random program computes, for CPU and GPU: it reads all its input bytes into a hash together with
- * its id and argument bytes, then writes every output byte from the hash and the byte's position (and the old byte where
- * the access is inout). To bytes that it commutes on it adds, atomically and without a look at them. So a result
- * depends on the order of ops, not only on their set. Terms are summed over positions, so that GPU lanes may share the
- * reading; the sum is mixed again before it is used.
+ * What every op of a random program computes, for CPU and GPU. It reads all its input bytes into a hash, together with
+ * its id and argument bytes, and its number of blocks if it is to. Then it writes every output byte from the hash and
+ * the byte's position (and the old byte where the access is inout). To bytes that it commutes on it adds, atomically
+ * and without a look at them. So a result depends on the order of ops, not only on their set. Terms are summed over
+ * positions, so that GPU lanes may share the reading; the sum is mixed again before it is used.
  */
 #ifndef RANDOM_MIX_H
 #define RANDOM_MIX_H
@@ -30,7 +30,8 @@ typedef struct mix_piece {
 /* Argument 0 of every kernel that has arguments; its pieces follow directly. */
 typedef struct mix_head {
     uint32_t id, pieces, extras;
-    uint32_t spin;                        /* work to waste, so that ops last unlike times */
+    uint16_t spin;                        /* work to waste, so that ops last unlike times */
+    uint16_t counts_blocks;               /* whether the result depends on the number of blocks */
     uint16_t extra_bytes[MIX_EXTRAS + 1]; /* size of each further argument */
 } mix_head;
 
@@ -120,9 +121,9 @@ MIX_FN uint64_t mix_gather(const mix_head *head, const mix_piece *pieces, const 
 }
 
 /* The hash that the written bytes come from. */
-MIX_FN uint64_t mix_finish(const mix_head *head, uint64_t sum)
+MIX_FN uint64_t mix_finish(const mix_head *head, uint64_t sum, uint32_t blocks)
 {
-    uint64_t h = mix_hash(sum ^ ((uint64_t)head->id << 32));
+    uint64_t h = mix_hash(sum ^ ((uint64_t)head->id << 32) ^ (head->counts_blocks ? blocks : 0));
     uint64_t waste = h;
     for (uint32_t i = 0; i < head->spin; i++)
         waste = mix_hash(waste);
@@ -160,10 +161,10 @@ MIX_FN void mix_row(const mix_piece *piece, uint32_t p, uint32_t r, uint64_t has
     }
 }
 
-/* The whole op on one CPU thread. */
-MIX_FN void mix_run(const mix_head *head, const mix_piece *pieces, const unsigned char *const *extras)
+/* The whole op on one CPU thread. `blocks`: of its grid; 1 if it is no kernel. */
+MIX_FN void mix_run(const mix_head *head, const mix_piece *pieces, const unsigned char *const *extras, uint32_t blocks)
 {
-    uint64_t hash = mix_finish(head, mix_gather(head, pieces, extras, 0, 1));
+    uint64_t hash = mix_finish(head, mix_gather(head, pieces, extras, 0, 1), blocks);
     for (uint32_t p = 0; p < head->pieces; p++)
         for (uint32_t r = 0; (pieces[p].access & MIX_WRITE) && r < pieces[p].rows; r++)
             mix_row(&pieces[p], p, r, hash, 0, 1);

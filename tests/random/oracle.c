@@ -75,9 +75,10 @@ static void run_mix(const oracle *o, const step *s)
     static unsigned char extra_bytes[ACS_ARG_BYTES_MAX];
     const unsigned char *extras[MIX_EXTRAS];
     mix_piece pieces[MIX_PIECES] = {{0}};
-    mix_head head = {.id = step_id(s), .pieces = s->work_count, .extras = s->extra_count};
+    mix_head head = step_head(o->p, s);
     const uint16_t *sizes = s->extra_bytes;
     uint32_t fit, used = 0;
+    head.spin = 0;
     if (s->kind == STEP_KERNEL)
         head.extras = signature_extras(s->signature, &sizes, &fit);
     for (uint32_t j = 0; j < head.extras; j++) {
@@ -90,7 +91,7 @@ static void run_mix(const oracle *o, const step *s)
         const span *w = &s->work[i];
         pieces[i] = (mix_piece){truth_address(o, w), w->row_bytes, w->rows, w->pitch, w->access, 0};
     }
-    mix_run(&head, pieces, extras);
+    mix_run(&head, pieces, extras, s->counted ? sections_blocks(o->p, s) : s->grid);
 }
 
 static void execute(const oracle *o, const step *s)

@@ -162,6 +162,14 @@ typedef struct program {
     acs_error lost;         /* status ACS_ERR_DEVICE: the device was lost, and what the library said of it */
 } program;
 
+/* What its op is told. Versions may change the number of blocks, so results then do not depend on it. */
+static inline mix_head step_head(const program *p, const step *s)
+{
+    return (mix_head){.id = step_id(s), .pieces = s->work_count, .extras = s->extra_count,
+                      .spin = (uint16_t)(step_repeats(s) ? 0 : s->spin),
+                      .counts_blocks = s->kind == STEP_KERNEL && !p->config.variants};
+}
+
 typedef struct dice {
     uint64_t state;
 } dice;

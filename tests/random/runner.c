@@ -105,7 +105,7 @@ static void do_kernel(run *r, step *s)
     struct {
         mix_head head;
         mix_piece pieces[MIX_PIECES];
-    } work = {.head = {.id = step_id(s), .pieces = s->work_count, .spin = s->spin}};
+    } work = {.head = step_head(r->p, s)};
     _Alignas(16) unsigned char extra[ACS_ARG_BYTES_MAX];
     acs_arg list[MIX_EXTRAS + 1] = {{0}};
     const uint16_t *sizes = NULL;
@@ -144,7 +144,7 @@ static closure_head *make_closure(run *r, const step *s, size_t *bytes)
     *bytes = sizeof(closure_head) + s->work_count * sizeof(mix_piece) + extra;
     closure_head *c = run_alloc(r, *bytes);
     c->fail = s->fail;
-    c->mix = (mix_head){step_id(s), s->work_count, s->extra_count, step_repeats(s) ? 0 : s->spin, {0}};
+    c->mix = step_head(r->p, s);
     mix_piece *pieces = (mix_piece *)(c + 1);
     fill_pieces(r, s, pieces);
     unsigned char *out = (unsigned char *)(pieces + s->work_count);

@@ -309,6 +309,12 @@ bool sections_decide(const step *s)
     return may_be_decided(s) && (s->section.index >= 0 || s->counted);
 }
 
+uint32_t sections_blocks(const program *p, const step *s)
+{
+    const uint32_t items = word_of(p, s->count.arena, s->count.offset);
+    return items / SECTION_ITEMS + (items % SECTION_ITEMS != 0);
+}
+
 section_fate sections_judge(program *p, const step *s, sections_failed *failed, void *user)
 {
     const judging j = {p, failed, user};

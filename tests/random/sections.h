@@ -70,6 +70,8 @@ void sections_reset(program *p);
 bool sections_decide(const step *s);
 /* Whether the step touches words that decide, which only fills and ops that fail to write them do. */
 bool sections_writes_word(const program *p, const step *s);
+/* The number of blocks that the word `count` asks for now. */
+uint32_t sections_blocks(const program *p, const step *s);
 /* The fate of a step. Steps are judged in program order. */
 section_fate sections_judge(program *p, const step *s, sections_failed *failed, void *user);
 

@@ -58,10 +58,8 @@ void acs_cuda_links_of(const acs_batch *batch, acs_cuda_links *links)
 void acs_cuda_links_apply(const acs_cuda_links *links, uint32_t i, const acs_record *op, acs_cuda_node_of node_of,
                           const void *user, acs_decision *room, acs_cuda_contents *contents)
 {
-    if (op->flags & ACS_RECORD_DECIDED && !links->obeys[i]) {
-        contents->cell = op->cell;
-        contents->cell_grid = op->flags & ACS_RECORD_GRID_DECIDED;
-    }
+    if (op->flags & ACS_RECORD_DECIDED)
+        acs_cuda_contents_decide(contents, op, !links->obeys[i]);
     if (!(op->flags & ACS_RECORD_DECIDES))
         return;
     memcpy(room, contents->bytes, sizeof *room);

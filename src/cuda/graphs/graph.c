@@ -327,14 +327,14 @@ CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, con
     acs_cuda_args_update(exec->types[op], contents, args, &from, &end);
     if (!(exec->on[op / 64] & bit))
         what = ACS_DEVICE_SET_ENABLED | ACS_DEVICE_SET_ON;
-    if (held->grid[0] != grid.x || held->grid[1] != grid.y || held->grid[2] != grid.z)
+    if (grid.x && (held->grid[0] != grid.x || held->grid[1] != grid.y || held->grid[2] != grid.z))
         what |= ACS_DEVICE_SET_GRID;
+    held->grid[0] = grid.x; /* 0 differs from what the next op wants */
+    held->grid[1] = grid.y;
+    held->grid[2] = grid.z;
     if (!what && from >= end && !contents->cell)
         return CUDA_SUCCESS;
     exec->on[op / 64] |= bit;
-    held->grid[0] = grid.x;
-    held->grid[1] = grid.y;
-    held->grid[2] = grid.z;
     if (exec->fixed[op])
         return set_fixed(self, exec, op, what, from < end);
     acs_device_set *set = set_add(exec, held, what);

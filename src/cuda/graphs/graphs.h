@@ -161,7 +161,7 @@ struct acs_cuda_methods {
 
 /* What a node is to hold: an op's grid and arguments. */
 typedef struct acs_cuda_contents {
-    acs_dim3 grid;
+    acs_dim3 grid;            /* zeros: the device alone knows it */
     const unsigned char *bytes;
     const acs_arg_slot *args; /* where the arguments lie in the bytes */
     const acs_cell *cell;     /* that the head obeys; NULL: none */
@@ -171,6 +171,15 @@ typedef struct acs_cuda_contents {
 static inline acs_cuda_contents acs_cuda_contents_of(const acs_record *op)
 {
     return (acs_cuda_contents){.grid = op->grid, .bytes = op->arg_bytes, .args = op->args};
+}
+
+/* The op is decided. `head`: its decision has ended before the launch, so the head obeys its cell. */
+static inline void acs_cuda_contents_decide(acs_cuda_contents *contents, const acs_record *op, bool head)
+{
+    contents->cell = head ? op->cell : NULL;
+    contents->cell_grid = op->flags & ACS_RECORD_GRID_DECIDED;
+    if (contents->cell_grid)
+        contents->grid = (acs_dim3){0, 0, 0};
 }
 
 /*
