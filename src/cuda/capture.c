@@ -410,6 +410,11 @@ static acs_status send(acs_cuda *self, CUstream stream, acs_record *op, void *sc
     const bool decided = op->flags & ACS_RECORD_DECISION;
     if (op->kind == ACS_KIND_CALL && !decided)
         return send_call(self, stream, op, scratch_memory);
+    if (decided && op->kind == ACS_KIND_KERNEL && !acs_cuda_settable(op))
+        return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
+                        "'%s': the GPU cannot switch a captured kernel that has a cluster, is cooperative or launches "
+                        "kernels",
+                        acs_record_name(op));
     if (ACS_UNLIKELY(decided))
         result = op->kind == ACS_KIND_KERNEL || op->kind == ACS_KIND_CALL || op->u.copy.bytes
                      ? send_decided(self, stream, op)

@@ -27,6 +27,8 @@ typedef struct acs_cuda acs_cuda;
     X(cuCtxGetStreamPriorityRange, 5050, 12000)                                                                        \
     X(cuThreadExchangeStreamCaptureMode, 10010, 12000)                                                                 \
     X(cuKernelGetFunction, 12000, 12000)                                                                               \
+    X(cuFuncGetModule, 11000, 12000)                                                                                   \
+    X(cuModuleGetGlobal, 3020, 12000)                                                                                  \
     X(cuFuncGetAttribute, 2020, 12000)                                                                                 \
     X(cuFuncSetAttribute, 9000, 12000)                                                                                 \
     X(cuLaunchKernelEx, 11060, 12000)                                                                                  \

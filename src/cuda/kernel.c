@@ -156,52 +156,13 @@ static acs_status resolve_function(acs_cuda *self, const acs_record *op, CUfunct
     return result == CUDA_SUCCESS ? ACS_OK : resolve_failed(self, op, "the kernel cannot be loaded", (int)result);
 }
 
-/* Read what depends on the compiled code: registers bound the threads, static shared memory takes from the dynamic. */
-static acs_status resolve_attributes(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
-{
-    int dynamic_shared = 0;
-    CUresult result = self->cu.cuFuncGetAttribute(&kernel->block_threads, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
-                                                  kernel->function);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuFuncGetAttribute(&kernel->static_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-                                             kernel->function);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuFuncGetAttribute(&kernel->registers, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel->function);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuFuncGetAttribute(&dynamic_shared, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                             kernel->function);
-    if (result != CUDA_SUCCESS)
-        return resolve_failed(self, op, "the kernel's limits are not known", (int)result);
-    atomic_init(&kernel->dynamic_shared, dynamic_shared);
-    atomic_init(&kernel->wide_clusters, false);
-    return ACS_OK;
-}
-
-/*
- * Read sizes of parameters until the driver says that there are no more. Without an answer arguments are not checked.
- */
-static bool resolve_params(acs_cuda *self, CUfunction function, uint32_t *bytes, uint32_t *offsets, uint32_t *count)
-{
-    *count = 0;
-    if (!self->cu.cuFuncGetParamInfo)
-        return false;
-    for (; *count < ACS_CUDA_ARGS_MOST; (*count)++) {
-        size_t offset, size;
-        CUresult result = self->cu.cuFuncGetParamInfo(function, *count, &offset, &size);
-        if (result != CUDA_SUCCESS)
-            return result == CUDA_ERROR_INVALID_VALUE;
-        bytes[*count] = (uint32_t)size;
-        offsets[*count] = (uint32_t)offset;
-    }
-    return true;
-}
-
 /* Whether two records of a kernel are equal. */
 static bool same_kernel(const acs_cuda_kernel *a, const acs_cuda_kernel *b)
 {
     return a->function == b->function && a->block_threads == b->block_threads &&
            a->static_shared == b->static_shared && a->params_known == b->params_known &&
-           a->param_count == b->param_count &&
+           a->param_count == b->param_count && memcmp(&a->cluster, &b->cluster, sizeof a->cluster) == 0 &&
+           a->settable == b->settable &&
            memcmp(a->param_bytes, b->param_bytes, 2 * a->param_count * sizeof a->param_bytes[0]) == 0;
 }
 
@@ -225,7 +186,7 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
     uint32_t bytes[ACS_CUDA_ARGS_MOST], offsets[ACS_CUDA_ARGS_MOST], count;
     CUfunction function = NULL;
     ACS_TRY(resolve_function(self, op, &function));
-    bool known = resolve_params(self, function, bytes, offsets, &count);
+    bool known = acs_cuda_code_params(self, function, bytes, offsets, &count);
     acs_cuda_kernel *kernel = calloc(1, sizeof *kernel + 2 * count * sizeof bytes[0]);
     if (!kernel)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory to remember the kernel", acs_record_name(op));
@@ -238,11 +199,12 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
     kernel->param_offset = kernel->param_bytes + count;
     memcpy(kernel->param_bytes, bytes, count * sizeof bytes[0]);
     memcpy(kernel->param_bytes + count, offsets, count * sizeof offsets[0]);
-    acs_status status = resolve_attributes(self, op, kernel);
-    if (status != ACS_OK) {
+    CUresult result = acs_cuda_code_limits(self, kernel);
+    if (result != CUDA_SUCCESS) {
         free(kernel);
-        return status;
+        return resolve_failed(self, op, "the kernel's limits are not known", (int)result);
     }
+    kernel->settable = !kernel->cluster.x && !acs_cuda_code_launches(self, kernel);
     return kernel_publish(self, op, kernel, out);
 }
 
@@ -402,15 +364,36 @@ acs_status acs_cuda_check_shared(acs_cuda *self, const acs_record *op, acs_cuda_
     return opt_in_shared(self, op, kernel, most);
 }
 
+bool acs_cuda_raise_shared(acs_cuda *self, const acs_cuda_kernel *kernel, uint64_t bytes)
+{
+    int now = 0;
+    CUresult result =
+        self->cu.cuFuncGetAttribute(&now, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, kernel->function);
+    if (result != CUDA_SUCCESS || (uint64_t)now >= bytes)
+        return false;
+    result = self->cu.cuFuncSetAttribute(kernel->function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                         self->limits.shared_bytes - kernel->static_shared);
+    return result == CUDA_SUCCESS;
+}
+
 /*
  * A cluster of more than 8 blocks is not portable: the kernel opts in, and the launch fails if the device cannot run
  * it.
  */
 static acs_status check_cluster(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
 {
-    acs_dim3 c = op->u.launch.attributes.cluster, grid = op->grid;
-    if (ACS_LIKELY(c.x == 0 && c.y == 0 && c.z == 0))
+    const acs_dim3 own = kernel->cluster, grid = op->grid;
+    acs_dim3 c = op->u.launch.attributes.cluster;
+    const bool asked = c.x || c.y || c.z;
+    if (ACS_LIKELY(!asked && !own.x && !kernel->wants_cluster))
         return ACS_OK;
+    if (!asked && !own.x)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': this kernel must be launched with a cluster (attributes.cluster)",
+                        acs_record_name(op));
+    if (asked && own.x && (c.x != own.x || c.y != own.y || c.z != own.z))
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': a cluster of %u x %u x %u blocks; it was compiled for %u x %u x %u",
+                        acs_record_name(op), c.x, c.y, c.z, own.x, own.y, own.z);
+    c = own.x ? own : c;
     uint64_t blocks = (uint64_t)c.x * c.y * c.z;
     if (!self->limits.clusters)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "'%.60s': this device has no thread block clusters", acs_record_name(op));
@@ -549,7 +532,10 @@ CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream str
         .attrs = attributes,
     };
     config.numAttrs = launch_attributes(self, &op->u.launch.attributes, attributes);
-    return self->cu.cuLaunchKernelEx(&config, kernel->launch, args, NULL);
+    CUresult result = self->cu.cuLaunchKernelEx(&config, kernel->launch, args, NULL);
+    if (ACS_UNLIKELY(result == CUDA_ERROR_INVALID_VALUE) && acs_cuda_raise_shared(self, kernel, config.sharedMemBytes))
+        result = self->cu.cuLaunchKernelEx(&config, kernel->launch, args, NULL);
+    return result;
 }
 
 static CUresult launch_with(acs_cuda *self, const acs_record *op, CUstream stream, void **args)

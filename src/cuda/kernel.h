@@ -17,6 +17,9 @@ struct acs_cuda_kernel {
     CUfunction launch;   /* handle to launch: the program's CUkernel, if it gave one */
     int block_threads;   /* most threads of a block, by the kernel's registers */
     int static_shared, registers; /* static shared bytes of a block, registers of a thread */
+    acs_dim3 cluster;    /* blocks of a cluster that its code requires; zeros: none */
+    bool wants_cluster;  /* each launch must name a cluster */
+    bool settable;       /* its code neither requires a cluster nor launches kernels; see acs_cuda_settable */
     _Atomic int dynamic_shared;  /* dynamic shared bytes that the kernel may ask for now; C in kernel.c */
     _Atomic bool wide_clusters;  /* whether clusters of more than 8 blocks are opted in to; D in kernel.c */
     _Atomic bool everywhere;     /* whether the other members have loaded the kernel */
@@ -44,11 +47,33 @@ acs_status acs_cuda_check(acs_backend *backend, acs_record *op);
 acs_cuda_kernel *acs_cuda_kernel_of(acs_cuda *self, const acs_record *op);
 /* Check the op's dynamic shared memory, and opt in to it. */
 acs_status acs_cuda_check_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel);
+/*
+ * The program may lower how much dynamic shared memory a kernel may ask for, after the check: raise it again. False: it is
+ * enough, or the driver refuses. In a scope.
+ */
+bool acs_cuda_raise_shared(acs_cuda *self, const acs_cuda_kernel *kernel, uint64_t bytes);
 /* Load the kernel of an op that another member has checked. Errors are reported when it is launched here. */
 void acs_cuda_meet(acs_cuda *self, const acs_record *op);
 void acs_cuda_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared);
 
+/* kernel_code.c: what the driver tells of a new kernel's code. In a scope */
+/* Fill in the limits, and the cluster that the code requires. */
+CUresult acs_cuda_code_limits(acs_cuda *self, acs_cuda_kernel *kernel);
+/*
+ * Read sizes of parameters until the driver says that there are no more. False: it does not tell; arguments are then not
+ * checked.
+ */
+bool acs_cuda_code_params(acs_cuda *self, CUfunction function, uint32_t *bytes, uint32_t *offsets, uint32_t *count);
+/* Whether the kernel launches kernels, or may: the driver does not tell. */
+bool acs_cuda_code_launches(acs_cuda *self, const acs_cuda_kernel *kernel);
+
 /* type.c */
+/*
+ * Whether the device may set, switch or launch a node that holds the op, a launch that was checked. Such nodes lose blocks
+ * of clusters and hang with a cooperative kernel, and what follows them does not wait for kernels that their kernel has
+ * launched (test_gpu_kernel_code.cu, driver 580).
+ */
+bool acs_cuda_settable(const acs_record *op);
 /*
  * The number of the launch's type; 0: it cannot be in a bundle. Any thread. No CUDA call, and no lock for a type seen
  * before.

@@ -14,11 +14,19 @@
  *    acs_cuda_type_find: load acquire. Broken: a graph is built of a type without kernel.
  */
 
-/* Whether a node can hold the launch, and the device can set it. */
+bool acs_cuda_settable(const acs_record *op)
+{
+    const acs_cuda_kernel *kernel = op->u.launch.resolved;
+    const acs_attributes *asked = &op->u.launch.attributes;
+    return !kernel || (kernel->settable && !asked->cooperative && !asked->cluster.x);
+}
+
+/* Whether a node of a bundle's graph can hold the launch. */
 static bool is_suitable(const acs_cuda_kernel *kernel, const acs_record *op)
 {
     const acs_attributes *asked = &op->u.launch.attributes;
-    return kernel->params_known && !asked->cooperative && !asked->cluster.x && !asked->priority && !asked->share;
+    return kernel->params_known && kernel->settable && !asked->cooperative && !asked->cluster.x && !asked->priority &&
+           !asked->share;
 }
 
 /* Bytes of all parameters, gaps included. */

@@ -257,10 +257,14 @@ static bool stays_behind(const acs_slots *slots, const acs_entry *entry, uint64_
            acs_entry_waits(slots->window, entry)[s].value == last->value && !acs_slot_reached(slot, last->value);
 }
 
-/* Whether ops behind it in its slot would wait for a copy engine that they do not need. */
-static bool is_large_copy(const acs_entry *entry)
+/*
+ * Whether the op belongs in a slot of its own: behind a large copy ops would wait for a copy engine that they do not need,
+ * and a priority is worth nothing behind others.
+ */
+static bool wants_own_slot(const acs_entry *entry)
 {
-    return entry->kind == ACS_KIND_MEMCPY && acs_record_copied(entry->op) >= TUNE_COPY_LARGE;
+    return (entry->kind == ACS_KIND_MEMCPY && acs_record_copied(entry->op) >= TUNE_COPY_LARGE) ||
+           (entry->kind == ACS_KIND_KERNEL && entry->op->u.launch.attributes.priority);
 }
 
 /* The slots of a device as an op with a share sees them; -1: there is none. */
@@ -348,7 +352,7 @@ static int choose_among_shares(acs_slots *slots, const acs_entry *entry, uint64_
  * HuntKTm's rules: behind an upstream op that is last in its slot, or else in an idle slot. Otherwise the op must
  * queue. If all queues are deep the device is behind, and another slot may let it run more at once. Else it goes into
  * the emptiest slot, or into that of an upstream op if as empty: a wait costs 0.1 us, a place behind ops that are not
- * upstream costs more. A bundle or a large copy gets a slot of its own as long as there is one.
+ * upstream costs more. A bundle, a large copy or an op with a priority gets a slot of its own as long as there is one.
  */
 int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id, bool bundle)
 {
@@ -365,7 +369,7 @@ int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id
     if (best < 0 || slots->slot[best].outstanding == 0)
         return best;
     acs_bank *bank = &slots->banks[entry->device];
-    const bool apart = bundle || is_large_copy(entry);
+    const bool apart = bundle || wants_own_slot(entry);
     uint32_t fewest = slots->slot[best].outstanding;
     bank->may_grow += apart && bank->may_grow == 0;
     /* A library call makes a handle and memory in each slot: 13 us per op of a tiled Cholesky's first run. */

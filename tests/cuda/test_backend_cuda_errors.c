@@ -389,6 +389,7 @@ static bool is_tolerated(const char *function)
     static const char *const tolerated[] = {
         "cudaGetDriverEntryPointByVersion", "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuPointerGetAttribute",
         "cuCtxPopCurrent", "cuThreadExchangeStreamCaptureMode", "cuEventDestroy", "cuFuncGetParamInfo",
+        "cuFuncGetModule", "cuModuleGetGlobal",
         "cuMemFree", "cuMemFreeHost", "cuLibraryUnload", "cuGraphDestroy", "cuGraphExecDestroy",
         "cuCtxPushCurrent", "cudaGetLastError", "cuMemsetD8Async", "cuDeviceGetName"};
     for (size_t i = 0; i < sizeof tolerated / sizeof tolerated[0]; i++)

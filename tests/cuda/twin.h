@@ -50,6 +50,9 @@ typedef struct twin_kernel_spec {
     int block_threads;           /* 0: as many as the device takes */
     int static_shared;
     int resident;                /* most blocks of a cooperative launch; 0: any number */
+    uint32_t cluster;            /* blocks in x of the cluster that its code requires; 0: none */
+    bool runtime;                /* its module has CUDA's device runtime */
+    bool launches;               /* it launches kernels, which only launches and plain nodes wait for */
     bool never_waits;            /* for what programmatic edges lead from: it has no cudaGridDependencySynchronize */
     /* The bytes of one launch, as many as fit into `out`; NULL: not checked. */
     size_t (*touches)(void *const *args, twin_range *out, size_t capacity);
@@ -72,6 +75,9 @@ CUkernel twin_kernel(const twin_kernel_spec *spec);
 CUfunction twin_function(CUkernel kernel, int device);
 /* From now on the handle means another kernel, as after a module was unloaded and its memory reused. */
 void twin_kernel_replace(CUkernel kernel, const twin_kernel_spec *spec);
+
+/* The program lowers how much dynamic shared memory the kernel may ask for: more is refused from now on. */
+void twin_lower_shared(CUkernel kernel, int device, int bytes);
 
 /* For a kernel's body: the grid of its launch. */
 void twin_grid(uint32_t grid[3]);

@@ -251,6 +251,9 @@ TWIN_DEFINE(cuGraphKernelNodeSetAttribute,
     twin_node *node = node_use(handle, attribute);
     if (!node || !value->deviceUpdatableKernelNode.deviceUpdatable)
         return CUDA_ERROR_INVALID_VALUE;
+    if (node->op->kernel->spec.launches || node->op->kernel->spec.cluster)
+        twin_breach_locked("the device may change a node of a kernel that %s",
+                           node->op->kernel->spec.launches ? "launches kernels" : "requires a cluster");
     node->op->updatable = true;
     return CUDA_SUCCESS;
 }

@@ -103,10 +103,13 @@ TWIN_DEFINE(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph handle, un
     int device = twin_device_locked();
     if (!graph || device < 0 || result != CUDA_SUCCESS)
         return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_HANDLE;
-    if (flags) {
+    if (flags & ~(unsigned long long)CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) {
         twin_breach_locked("flags %llu are not known here", flags);
         return CUDA_ERROR_INVALID_VALUE;
     }
+    for (const twin_op *op = graph->nodes; op && flags; op = op->next)
+        if (op->kernel && op->kernel->spec.launches)
+            return CUDA_ERROR_INVALID_VALUE;
     twin_exec *made = twin_object_new_locked(TWIN_EXEC, device, sizeof *made);
     made->nodes = nodes_copy(graph->nodes);
     made->owned = twin_owned_copy_locked(graph->owned);

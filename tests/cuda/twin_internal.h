@@ -68,6 +68,7 @@ typedef struct twin_function_object {
     twin_object base;
     twin_kernel_object *kernel;
     int dynamic_shared; /* what it may ask for now */
+    bool lowered;       /* by the program: more is no breach */
     bool wide_clusters;
 } twin_function_object;
 
@@ -338,6 +339,8 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuKernelGetFunction, 12000)                                                                                      \
     X(cuKernelGetName, 12030)                                                                                          \
     X(cuFuncGetName, 12030)                                                                                            \
+    X(cuFuncGetModule, 11000)                                                                                          \
+    X(cuModuleGetGlobal, 3020)                                                                                         \
     X(cuFuncGetAttribute, 2020)                                                                                        \
     X(cuFuncSetAttribute, 9000)                                                                                        \
     X(cuFuncGetParamInfo, 12040)                                                                                       \

@@ -136,6 +136,14 @@ TWIN_DEFINE(cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUf
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         *value = function->dynamic_shared;
         return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+        *value = (int)function->kernel->spec.cluster;
+        return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+        *value = function->kernel->spec.cluster != 0;
+        return CUDA_SUCCESS;
     default:
         twin_breach_locked("attribute %d is not known here", (int)attribute);
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -162,6 +170,40 @@ TWIN_DEFINE(cuFuncSetAttribute, (CUfunction handle, CUfunction_attribute attribu
     }
     function->dynamic_shared = value;
     return CUDA_SUCCESS;
+}
+
+void twin_lower_shared(CUkernel kernel, int device, int bytes)
+{
+    const CUfunction handle = twin_function(kernel, device);
+    pthread_mutex_lock(&g_twin.lock);
+    twin_function_object *function = twin_find_locked(handle, TWIN_FUNCTION);
+    if (function) {
+        function->dynamic_shared = bytes;
+        function->lowered = true;
+    }
+    pthread_mutex_unlock(&g_twin.lock);
+}
+
+/* Each function is a module of its own. */
+TWIN_DEFINE(cuFuncGetModule, (CUmodule * module, CUfunction handle), (module, handle))
+{
+    twin_function_object *function = NULL;
+    CUresult result = twin_use_locked(handle, TWIN_FUNCTION, &function);
+    *module = (CUmodule)(void *)handle;
+    return result;
+}
+
+TWIN_DEFINE(cuModuleGetGlobal, (CUdeviceptr * variable, size_t *bytes, CUmodule module, const char *name),
+            (variable, bytes, module, name))
+{
+    twin_function_object *function = NULL;
+    CUresult result = twin_use_locked((CUfunction)(void *)module, TWIN_FUNCTION, &function);
+    if (result != CUDA_SUCCESS)
+        return result;
+    *variable = 0;
+    *bytes = sizeof(int);
+    const bool has = function->kernel->spec.runtime && strcmp(name, "__CNPRT_VERSION_NUMBER__") == 0;
+    return has ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
 /* Parameters lie one behind the other, each aligned as its size suggests. */
@@ -206,7 +248,9 @@ static CUresult cluster_check(const CUlaunchConfig *c, const CUlaunchAttribute *
 static CUresult attributes_check(const CUlaunchConfig *c, const twin_function_object *function)
 {
     uint64_t blocks = (uint64_t)c->gridDimX * c->gridDimY * c->gridDimZ;
-    CUresult result = CUDA_SUCCESS;
+    const CUlaunchAttribute own = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                   .value.clusterDim = {function->kernel->spec.cluster, 1, 1}};
+    CUresult result = own.value.clusterDim.x ? cluster_check(c, &own, function->wide_clusters) : CUDA_SUCCESS;
     for (unsigned i = 0; i < c->numAttrs && result == CUDA_SUCCESS; i++) {
         const CUlaunchAttribute *a = &c->attrs[i];
         bool full = function->kernel->spec.resident && blocks > (uint64_t)function->kernel->spec.resident;
@@ -238,8 +282,9 @@ static CUresult limits_check(const CUlaunchConfig *c, const twin_function_object
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     }
     if (c->sharedMemBytes > (unsigned)function->dynamic_shared) {
-        twin_breach_locked("%u bytes of shared memory, the kernel was opted in to %d", c->sharedMemBytes,
-                           function->dynamic_shared);
+        if (!function->lowered)
+            twin_breach_locked("%u bytes of shared memory, the kernel was opted in to %d", c->sharedMemBytes,
+                               function->dynamic_shared);
         return CUDA_ERROR_INVALID_VALUE;
     }
     return attributes_check(c, function);

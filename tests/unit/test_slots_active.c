@@ -96,6 +96,22 @@ static void library_calls_of_a_new_context_share_the_first_slots(void **state)
     yard_close(y);
 }
 
+/* Behind other ops a priority would be worth nothing, however few they are. */
+static void op_with_a_priority_gets_an_idle_slot(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 10);
+    int count = 0;
+    issue_alone(y, &count, 4);
+    for (int slot = 4; slot < 10; slot++) {
+        const acs_op op = KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64));
+        y->s->records[op]->u.launch.attributes.priority = -1;
+        assert_int_equal(issue(y, op), slot);
+    }
+    assert_int_equal(issue_alone(y, &count, 1), 0);
+    yard_close(y);
+}
+
 /* Another thread goes on issuing while one looks, and marks are few: what a poll did not ask about may long have ended. */
 static void queues_are_as_deep_as_a_poll_saw_them(void **state)
 {
@@ -364,6 +380,7 @@ int main(void)
         cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
         cmocka_unit_test(ops_of_a_new_context_do_not_queue_until_they_are_seen_to_be_short),
         cmocka_unit_test(library_calls_of_a_new_context_share_the_first_slots),
+        cmocka_unit_test(op_with_a_priority_gets_an_idle_slot),
         cmocka_unit_test(queues_are_as_deep_as_a_poll_saw_them),
         cmocka_unit_test(slots_become_more_while_there_is_nothing_to_issue),
         cmocka_unit_test(what_was_found_while_a_program_waited_holds_for_what_it_launches_next),

@@ -112,6 +112,8 @@ static CUresult add_op(acs_cuda *self, const acs_gpu_issue_type *type, acs_gpu_i
     };
     for (uint32_t i = 0; i < kernel->param_count; i++)
         args[i] = cell->args + kernel->param_offset[i];
+    if (type->type->shared_bytes)
+        (void)acs_cuda_raise_shared(self, kernel, type->type->shared_bytes);
     CUresult result = self->cu.cuGraphAddKernelNode(node, cell->graph, NULL, 0, &params);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphKernelNodeSetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);

@@ -52,6 +52,8 @@ static CUresult op_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgr
         .sharedMemBytes = type->shared_bytes,
         .kernelParams = args,
     };
+    if (type->shared_bytes)
+        (void)acs_cuda_raise_shared(self, type->kernel, type->shared_bytes);
     return deps ? self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params)
                 : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, *node, &params);
 }
