@@ -1060,6 +1060,8 @@ acs_status acs_step(acs_context *context);
  *         thread's ops are in. ACS_ERR_UNSUPPORTED: the stream is not being captured while the thread's ops are.
  */
 acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
+/** The same with parameters: a call site, and no_wait. A retry takes what the stream has been given by then. */
+acs_op acs_after_stream_op(acs_context *context, void *stream, acs_uses uses, const acs_op_params *params);
 
 /**
  * Order work that the program gives to a foreign stream from now on behind the ops queued so far that conflict with

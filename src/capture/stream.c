@@ -14,9 +14,18 @@ static bool begin_stream_op(acs_draft *draft, acs_context *context, const acs_si
 
 acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses)
 {
-    static const acs_site site = {"acs_after_stream", NULL, 0};
+    return acs_after_stream_op(context, stream, uses, NULL);
+}
+
+acs_op acs_after_stream_op(acs_context *context, void *stream, acs_uses uses, const acs_op_params *params)
+{
+    static const acs_site own = {"acs_after_stream", NULL, 0};
+    const acs_site *site = params && params->site ? params->site : &own;
     acs_draft draft;
-    if (!begin_stream_op(&draft, context, &site, __func__) || !acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
+    if (!begin_stream_op(&draft, context, site, "acs_after_stream"))
+        return 0;
+    draft.no_wait = params && params->no_wait;
+    if (!acs_draft_begin(&draft, ACS_KIND_STREAM_WAIT))
         return 0;
     acs_backend *backend = draft.context->backend;
     void *event = NULL;

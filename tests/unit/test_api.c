@@ -159,7 +159,11 @@ static void full_fifo_without_waiting_is_an_error_and_retry_works(void **state)
         assert_int_not_equal(acs_launch(context, &launch), 0);
     assert_int_equal(acs_launch(context, &launch), 0);
     assert_error(ACS_ERR_FULL, "4");
+    const acs_op_params params = {NULL, 1};
+    assert_int_equal(acs_after_stream_op(context, NULL, ACS_USES_NONE, &params), 0);
+    assert_error(ACS_ERR_FULL, "full");
     acs_sync(context);
+    assert_int_not_equal(acs_after_stream_op(context, NULL, ACS_USES_NONE, &params), 0);
     acs_op after = acs_launch(context, &launch);
     assert_int_not_equal(after, 0);
     assert_int_equal(acs_wait(context, after), ACS_OK);
