@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Union
 
 READ, WRITE, UPDATE, COMMUTE, ESCAPE = 1, 2, 3, 7, 11
-_BYTES, EXTENT_ALL, _TOKEN = 0, 1, 2
-_WHOLE = 1 << 63   # ACS_WHOLE
+BYTES, EXTENT_ALL, _TOKEN = 0, 1, 2
+WHOLE = 1 << 63   # ACS_WHOLE
 _TILES_MOST = 64  # most tiles for one array; of more dimensions the bytes between them are touched, too
 _DLPACK_CPU, _DLPACK_CUDA = 1, 2
 CPU, SOME_GPU = -1, -2
@@ -27,9 +27,11 @@ class Span:
     """
 
     __slots__ = ("ptr", "nbytes", "pieces", "whole", "extent", "owner", "gpu", "commutes", "escapes", "_packed")
+    owner: Any
+    """The array; or a tuple of it and what its library lent, which must live as long as ops use the memory."""
 
     def __init__(self, ptr: int, pieces: Iterable[tuple[int, int, int, int]], owner: Any = None, whole: bool = True,
-                 extent: int = _BYTES) -> None:
+                 extent: int = BYTES) -> None:
         """``pieces``: address, bytes of a row, rows, bytes between the starts of rows. ``whole``: they hold nothing else."""
         self.ptr, self.owner, self.whole, self.extent = ptr, owner, whole, extent
         self.gpu: int | None = None  # gpu_of its array, if it was made of one
@@ -72,7 +74,7 @@ Place = Union[Span, "tuple[int, int]"]
 
 def pack_bytes(ptr: int, nbytes: int, access: int) -> bytes:
     """The segment of bytes without gaps, as the library reads it."""
-    return SEGMENT.pack(ptr, nbytes, 1, 0, access, _BYTES, 0, 0)
+    return SEGMENT.pack(ptr, nbytes, 1, 0, access, BYTES, 0, 0)
 
 
 def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
@@ -80,7 +82,7 @@ def bytes_at(ptr: int, nbytes: int, owner: Any = None) -> Span:
     if nbytes < 0 or not 0 <= ptr < 1 << 64:
         raise ValueError(f"acs: a span of {nbytes} bytes at {ptr:#x}")
     made = Span.__new__(Span)  # what most launches make: without the general case, in half of the time
-    made.ptr, made.nbytes, made.owner, made.whole, made.extent, made.gpu = ptr, nbytes, owner, True, _BYTES, None
+    made.ptr, made.nbytes, made.owner, made.whole, made.extent, made.gpu = ptr, nbytes, owner, True, BYTES, None
     made.pieces = ((ptr, nbytes, 1, 0),) if nbytes else ()
     made.commutes, made.escapes, made._packed = False, False, [None, None, None, None]
     return made
@@ -285,7 +287,7 @@ def inoutset(array: Any) -> Span:
     atomic additions, for example. They run in any order and at the same time, ordered with all others (ACS_COMMUTE in acs.h).
     """
     of = span(array)
-    made = Span(of.ptr, of.pieces, array, of.whole, of.extent)
+    made = Span(of.ptr, of.pieces, (array, of), of.whole, of.extent)
     made.gpu, made.commutes = of.gpu, True
     return made
 
@@ -295,10 +297,11 @@ def whole(memory: Any) -> Span:
     The whole allocation in which an array or an address lies, as the library or the CUDA driver knows it (ACS_WHOLE in acs.h).
     If nobody knows it, the op may touch anything. An address of 0 stands for no memory.
     """
-    address = memory if isinstance(memory, int) else span(memory).ptr
+    of = None if isinstance(memory, int) else span(memory)
+    address = memory if of is None else of.ptr
     if not 0 <= address < 1 << 64:
         raise ValueError(f"acs: the whole allocation at {address:#x}")
-    made = Span(address, ((address, _WHOLE, 1, 0),), None if isinstance(memory, int) else memory)
+    made = Span(address, ((address, WHOLE, 1, 0),), None if of is None else (memory, of))
     made.nbytes = 0  # not known here
     return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import itertools
 import os
 import sys
 import threading
@@ -17,8 +18,8 @@ from ._arrays import READ, UPDATE, Place, Span, span
 from ._kernels import Kernel, Packing
 from ._library import (Dim3, GroupParams, GroupReport, HOST_FUNCTION, LaunchParams, OpParams, Uses, check,
                        error_from, ErrorText, failure_of, free, held, last_error)
-from ._packing import (NUMBER_MOST, Reach, footprint, frozen, number_of, refuse_gpu_arrays, rest_of_shape, site_of, sizes_of, start_of,
-                       values_of)
+from ._packing import (NUMBER_MOST, Reach, footprint, frozen, number_of, refuse_gpu_arrays, refuse_no_bytes, rest_of_shape, site_of,
+                       sizes_of, start_of, touched_by, values_of)
 from ._region import KEPT_MOST, Region
 from ._variants import NO_WISH, Measured, ShareInfo, Wish, measuring, share_info, taken_failure, wish_of
 
@@ -26,8 +27,9 @@ _BACKENDS = ("auto", "cuda", "host", "sim")
 _KEPT_BYTES = 1 << 28  # as KEPT_MOST, for the bytes of these arrays; an array counts in each op
 _UNTIL_SYNC = 1 << 62  # as the number of an op: it has ended when all have
 _DEVICE, _PINNED, _RELOCATABLE, _LAZY = 0, 1, 0x100, 0x200
-_LOOK_UP = 2  # ACS_LOOK_UP
+_CHECK_WRITES = 2  # ACS_CHECK_WRITES: it and what is above watch launches
 
+_codes = itertools.cycle(range(1 << 30, 1 << 31))  # what functions that raise fail with; those of C seldom do with these
 _open: "set[Context]" = set()  # until they are closed
 _launching = threading.Lock()  # guards the places of a kernel's arguments, which all contexts share
 
@@ -35,11 +37,11 @@ _launching = threading.Lock()  # guards the places of a kernel's arguments, whic
 class Launch:
     """What :meth:`Context.prepare` returns. Call it to queue it: see :meth:`Context.launch`. Any thread may do so."""
 
-    __slots__ = ("uses", "facts", "_context", "_params", "_at", "_packing")
+    __slots__ = ("uses", "facts", "_context", "_params", "_at", "_packing", "_nbytes")
 
-    def __init__(self, context: "Context", params: LaunchParams, uses: Any, packing: Any) -> None:
+    def __init__(self, context: "Context", params: LaunchParams, uses: Any, packing: Any, nbytes: int) -> None:
         self._context, self._params, self._at = context, params, ctypes.addressof(params)
-        self.uses, self._packing = uses, packing
+        self.uses, self._packing, self._nbytes = uses, packing, nbytes
         self.facts: Any = None  # what regions know of it
 
     @property
@@ -49,7 +51,7 @@ class Launch:
 
     def __call__(self, *, wait: bool = True) -> int:
         """Queue it. Returns the op's number. ``wait=False``: raise FullError instead of waiting for room."""
-        return self._context._queue(self._at, self, wait)
+        return self._context._queue(self, wait)
 
 
 class Block:
@@ -70,10 +72,7 @@ class Block:
 
     def free(self) -> int:
         """Free it, behind the ops that were launched before. Returns at once."""
-        op = held.acs_free_op(self.context._handle, self.ptr, None)
-        if not op:
-            raise last_error()
-        return op
+        return self.context._queue_op(None, free.acs_free_op, self.ptr, site=site_of(2))
 
 
 class _Users:
@@ -113,16 +112,19 @@ class Context:
         self._kept: deque[list[Any]] = deque()  # what ops use, behind their numbers; 0: not queued yet
         self._kept_most, self._kept_bytes = KEPT_MOST, 0
         self._held: dict[int, list[Any]] = {}   # by thread: the same of ops that a group holds
-        self._captures: set[int] = set()        # threads whose ops are captured
+        self._captures: dict[int, int] = {}     # by thread whose ops are captured: the stream that began it
         self._regions: dict[int, Region] = {}   # by thread: the innermost one that it is in
-        self._failures: dict[int, BaseException] = {}
+        self._failures: dict[int, BaseException] = {}  # by the code that the function's op failed with
+        self._watched: list[Span] = []          # that check_register was given
         self._lock = threading.Lock()
         raw = ctypes.create_string_buffer(_layout.OPTIONS_BYTES)
         check(held.acs_options_init(raw, _layout.OPTIONS_BYTES))
         for name, value in options.items():
             _set_option(raw, name, value)
+        # a check waits for the ops before a launch and for the launch, unless it must not wait
+        self._checks = _choice_of(raw, "check") >= _CHECK_WRITES
         # with these a launch waits for ops, whose bodies may want the interpreter's lock
-        waits = any(ctypes.c_int32.from_buffer(raw, _layout.OPTIONS[name][1]).value for name in ("serial", "disable", "tune"))
+        waits = self._checks or any(_choice_of(raw, name) for name in ("serial", "disable", "tune"))
         self._holds = not waits
         # without workers a poll runs functions of Python, in which Ctrl-C must not land
         self._polls = not waits and ctypes.c_int64.from_buffer(raw, _layout.OPTIONS["workers"][1]).value > 0
@@ -167,17 +169,17 @@ class Context:
 
     def close(self) -> None:
         """Wait for all ops and release everything. Raises the context's first failure. Twice is allowed."""
-        handle = self._at
-        if handle is None:
+        if self._at is None:
             return
+        handle = self._may_enter()  # else it would wait for the caller
         self._wait(lambda: free.acs_sync(handle))  # Ctrl-C here leaves the context open
         first = _first_error(handle)
         self._users.end()
         self._at = None
         _open.discard(self)
         closing = _waits.wait(lambda: free.acs_close(handle))
-        self._kept.clear()
-        self._held.clear()
+        for kept in (self._kept, self._held, self._watched):
+            kept.clear()
         self._raise(first or closing)
 
     # ------------------------------------------------------------------------------------------------------------ ops
@@ -191,8 +193,8 @@ class Context:
 
         ``reads``, ``writes`` and ``updates`` are the arrays (or :class:`Span`) that it only reads, writes completely without
         reading, or reads and writes. When in doubt: ``updates``. The arrays are kept alive until the op has ended.
-        A launch without any of the three has the footprint that was declared for the kernel (:func:`acs.declare`).
-        ``wait=False``: raise FullError instead of waiting for room.
+        A launch without any of the three has the footprint that was declared for the kernel (:func:`acs.declare`); if there
+        is none, it may touch anything. ``wait=False``: raise FullError instead of waiting for room.
 
         ``share``: percent of the GPU's multiprocessors that it may take (:meth:`share_info`). ``variant``: name or number of the
         version that runs, ``fit``: the version that is best on this percentage of the GPU; without them the library picks one
@@ -207,6 +209,7 @@ class Context:
         """The first arguments of :meth:`_launch` and :meth:`_prepare` for a launch."""
         if not isinstance(kernel, Kernel):
             raise TypeError(f"acs: an object of type {type(kernel).__name__} is launched; make an acs.Kernel of it")
+        args, reads, writes, updates = tuple(args), tuple(reads), tuple(writes), tuple(updates)
         packing = kernel.packing(args)
         if self._on_cpu and kernel.struct.host:
             refuse_gpu_arrays(args)
@@ -215,17 +218,22 @@ class Context:
         values = values_of(args, packing.types, seen, lent, self._reach)
         if not (reads or writes or updates):
             reads, writes, updates = kernel.named(args)
-        uses = (kernel, args, reads, writes, updates, lent) if lent else (kernel, args, reads, writes, updates)
+        uses = (kernel, args, reads, writes, updates, *lent)
         return packing, values, seen, uses
 
     def _launch(self, packing: Any, values: Sequence[Any], seen: dict[int, Place], uses: Any, shape: Any, wait: bool,
                 depth: int) -> int:
         """
         Queue a kernel. ``values``: what its arguments are packed as. ``uses``: the kernel, its arguments, what it reads,
-        writes and updates, and what else must live as long as the op.
+        writes and updates, each a tuple, and what else must live as long as the op.
         """
+        if not self._holds or self._held:  # the places that contexts share cannot be held while the call waits
+            return self._queue(self._prepare(packing, values, seen, uses, shape, depth + 1), wait)
         kernel = uses[0]
-        segments, count, nbytes = footprint(uses[2], uses[3], uses[4], seen)
+        segments, count, nbytes, lent = footprint(uses[2], uses[3], uses[4], seen)
+        if lent:
+            uses += lent
+        any_use = 0 if count else touched_by(uses)
         site = site_of(depth)
         p, place_of_uses = self._params, self._uses
         kept = self._keep(uses, nbytes)
@@ -241,10 +249,8 @@ class Context:
                 if kernel is not self._kernel or packing is not self._packing:
                     p.kernel, p.args, p.arg_count = kernel.at, packing.list, packing.count
                     self._kernel, self._packing = kernel, packing
-                place_of_uses.segments, place_of_uses.count, p.site = segments, count, site
-                place_of_uses.any = _LOOK_UP if kernel.looks_up and not count else 0
-                op = held.acs_launch(self._handle, self._params_at) if self._holds else self._call(free.acs_launch,
-                                                                                                  self._params_at)
+                place_of_uses.segments, place_of_uses.count, place_of_uses.any, p.site = segments, count, any_use, site
+                op = held.acs_launch(self._handle, self._params_at)
             if op:
                 return self._kept_for(kept, op)
             self._make_room(kept, wait)
@@ -274,22 +280,40 @@ class Context:
         """A launch to be queued later. Arguments as of :meth:`_launch`."""
         own = Packing(packing.types)
         self._pack(uses[0], own, values)
-        segments, count, _ = footprint(uses[2], uses[3], uses[4], seen)
+        segments, count, nbytes, lent = footprint(uses[2], uses[3], uses[4], seen)
+        uses += lent
         params = LaunchParams(size=ctypes.sizeof(LaunchParams), kernel=uses[0].at, args=own.list, arg_count=own.count,
                               uses=Uses(segments, count), site=site_of(depth), no_wait=1)
-        params.uses.any = _LOOK_UP if uses[0].looks_up and not count else 0
+        params.uses.any = 0 if count else touched_by(uses)
         params.grid, params.block = Dim3(*sizes_of(shape[0], "a grid")), Dim3(*sizes_of(shape[1], "a block"))
         params.shared_bytes, params.attributes = rest_of_shape(*shape[2:])
-        return Launch(self, params, uses, own)
+        return Launch(self, params, uses, own, nbytes)
 
-    def _queue(self, at: int, launch: Launch, wait: bool) -> int:
-        """Queue what a prepared launch has at an address."""
-        kept = self._keep(launch)
+    def _queue(self, launch: Launch, wait: bool) -> int:
+        """Queue a prepared launch."""
+        kept, at, looped = self._keep(launch, launch._nbytes), launch._at, wait
+        if wait and self._waits_inside():
+            params = LaunchParams.from_buffer_copy(launch._params)
+            params.no_wait, at, looped = 0, ctypes.addressof(params), False
         while True:
             op = held.acs_launch(self._handle, at) if self._holds else self._call(free.acs_launch, at)
             if op:
                 return self._kept_for(kept, op)
-            self._make_room(kept, wait)
+            self._make_room(kept, looped)
+
+    def _queue_op(self, kept: list[Any] | None, function: Any, *args: Any, site: Any) -> int:
+        """Queue an op by a call whose last arguments are its parameters. Ctrl-C ends the wait for room."""
+        inside = self._waits_inside()
+        about = OpParams(site, not inside)
+        while True:
+            op: int = self._call(function, *args, ctypes.byref(about))
+            if op:
+                return self._kept_for(kept, op) if kept is not None else op
+            self._make_room(kept, not inside)
+
+    def _waits_inside(self) -> bool:
+        """Whether calls that queue ops must wait in the library: for a check; or not at all, since a group has no room later."""
+        return self._checks or bool(self._held) and threading.get_ident() in self._held
 
     def copy(self, to: Any, source: Any, *, _depth: int = 2) -> int:
         """Queue a copy of all bytes of an array to one of the same size; both without gaps."""
@@ -299,9 +323,8 @@ class Context:
         to_at, from_at = start_of(dst, "the target of a copy"), start_of(src, "the source of a copy")
         if dst.nbytes != src.nbytes:
             raise ValueError(f"acs: a copy of {src.nbytes} bytes to {dst.nbytes}")
-        kept = self._keep((None, (), (source,), (to,), (), (dst, src)), dst.nbytes + src.nbytes)
-        about = OpParams(site_of(_depth), 0)
-        return self._kept_for(kept, self._call(free.acs_memcpy_op, to_at, from_at, dst.nbytes, ctypes.byref(about)))
+        kept = self._keep((None, (), (source,), (to,), (), dst, src), dst.nbytes + src.nbytes)
+        return self._queue_op(kept, free.acs_memcpy_op, to_at, from_at, dst.nbytes, site=site_of(_depth))
 
     def fill(self, to: Any, value: int, *, _depth: int = 2) -> int:
         """Queue that each byte of an array without gaps gets this value, 0 to 255."""
@@ -309,43 +332,40 @@ class Context:
             refuse_gpu_arrays((to,))
         dst = span(to)
         at = start_of(dst, "the target of a fill")
-        if not 0 <= value <= 255:
-            raise ValueError(f"acs: a fill with {value}; a byte is 0 to 255")
-        kept = self._keep((None, (), (), (to,), (), (dst,)), dst.nbytes)
-        about = OpParams(site_of(_depth), 0)
-        return self._kept_for(kept, self._call(free.acs_memset_op, at, value, dst.nbytes, ctypes.byref(about)))
+        value = number_of(value, "the byte of a fill", 256)
+        kept = self._keep((None, (), (), (to,), (), dst), dst.nbytes)
+        return self._queue_op(kept, free.acs_memset_op, at, value, dst.nbytes, site=site_of(_depth))
 
     def call(self, function: Callable[[], Any], *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
              updates: Sequence[Any] = ()) -> int:
         """
-        Queue a Python function. It runs on a thread of the library once the ops have ended that it depends on. It must not
-        call acs. If it raises, the op fails, those that depend on it are skipped, and waits raise HostError from it.
+        Queue a Python function. It runs on a thread of the library once the ops have ended that it depends on. Without any
+        array it may touch anything. It must not call acs: that is a StateError. If it raises, the op fails, those that depend
+        on it are skipped, and waits raise HostError from it.
         """
         if not callable(function):
             raise TypeError(f"acs: an object of type {type(function).__name__} cannot be called")
-        number, failures, known = [0], [], threading.Lock()
 
         def run(_: int | None) -> int:
             try:
                 function()
                 return 0
             except BaseException as error:  # it must not cross the library
-                with known:
-                    failures.append(error)
-                    self._failures[number[0]] = error
-                return 1
+                code = next(_codes)
+                self._failures[code] = error
+                return code
 
         callback = HOST_FUNCTION(run)
-        segments, count, nbytes = footprint(reads, writes, updates, {})
-        about = OpParams(site_of(2), 0)
-        # kept before the call, in which Ctrl-C may come while it waits for room
-        kept = self._keep((None, (), reads, writes, updates, (callback,)), nbytes)
-        op = self._call(free.acs_host_op, callback, None, 0, Uses(segments, count), ctypes.byref(about))
-        with known:  # the function may have run before its number was known
-            number[0] = op
-            if failures:
-                self._failures[op] = failures[0]
-        return self._kept_for(kept, op)
+        named, uses, nbytes = self._uses_of(reads, writes, updates)
+        kept = self._keep((*named, callback), nbytes)
+        return self._queue_op(kept, free.acs_host_op, callback, None, 0, uses, site=site_of(2))
+
+    @staticmethod
+    def _uses_of(reads: Sequence[Any], writes: Sequence[Any], updates: Sequence[Any]) -> tuple[tuple[Any, ...], Uses, int]:
+        """What an op that is no launch uses, as it is kept, and for the library, and its bytes."""
+        named = (None, (), tuple(reads), tuple(writes), tuple(updates))
+        segments, count, nbytes, lent = footprint(*named[2:], {})
+        return named + lent, Uses(segments, count, any=0 if count else touched_by(named)), nbytes
 
     # --------------------------------------------------------------------------------------------------------- memory
 
@@ -397,9 +417,12 @@ class Context:
         how = {"read": READ, "write": UPDATE}.get(access)
         if how is None:
             raise ValueError(f"acs: the access is '{access}'; it must be read or write")
-        memory, handle = span(array), self._handle
+        memory, handle, first = span(array), self._may_enter(), None
+        refuse_no_bytes(memory, "what is waited for")
         for base, row, rows, pitch in memory.pieces:
-            self._raise(self._wait(lambda: free.acs_wait_range(handle, base, row + pitch * (rows - 1), how)))
+            error = self._wait(lambda: free.acs_wait_range(handle, base, row + pitch * (rows - 1), how))
+            first = first or error
+        self._raise(first)
 
     def clear(self) -> None:
         """Wait for all ops, and forget all failures."""
@@ -407,12 +430,32 @@ class Context:
         self._raise(self._wait(lambda: free.acs_clear(handle)))
         self._failures.clear()
 
+    def check_register(self, array: Any) -> None:
+        """
+        Let ``check="writes"``, "reads" and "all" watch memory that :meth:`malloc` did not make: an array without gaps. Ops can
+        write it. The context keeps it alive until :meth:`check_unregister`; without a check the call does nothing.
+        """
+        memory = span(array)
+        at = start_of(memory, "what a check watches")
+        check(self._call(free.acs_check_register, at, memory.nbytes))
+        if self._checks:
+            self._watched.append(memory)
+
+    def check_unregister(self, array: Any) -> None:
+        """No longer watch an array. Each :meth:`check_register` needs one."""
+        at = start_of(span(array), "what a check watches")
+        check(self._call(free.acs_check_unregister, at))
+        for number, memory in enumerate(self._watched):
+            if memory.ptr == at:
+                del self._watched[number]
+                break
+
     # ------------------------------------------------------------------------------------------------------- sections
 
     @contextlib.contextmanager
     def repeat(self, key: int) -> Iterator[None]:
         """With this: a part of the program that recurs (docs/repeats.md). ``key`` names it, and is the same each time."""
-        check(held.acs_repeat_begin(self._handle, number_of(key, "the key of a repeat", NUMBER_MOST)))
+        check(self._call(free.acs_repeat_begin, number_of(key, "the key of a repeat", NUMBER_MOST)))
         try:
             yield
         finally:
@@ -425,7 +468,7 @@ class Context:
         region = self._regions.get(threading.get_ident())
         if region is not None:
             region.begin_ops()
-        check(held.acs_group_begin(self._handle, number_of(ops_most, "the ops of a group", 1 << 62)))
+        check(self._call(free.acs_group_begin, number_of(ops_most, "the ops of a group", 1 << 62)))
         thread = threading.get_ident()
         self._held[thread] = []
         figures: dict[str, int] = {}
@@ -438,27 +481,38 @@ class Context:
         kept = self._keep(self._held.pop(thread, None))
         report = GroupReport(size=ctypes.sizeof(GroupReport))
         params = GroupParams(ctypes.sizeof(GroupParams), slots, 0)
-        check(self._call(free.acs_group_submit, ctypes.byref(params), ctypes.byref(report)))
+        error = failure_of(self._call(free.acs_group_submit, ctypes.byref(params), ctypes.byref(report)))
         kept[0] = _UNTIL_SYNC
+        if error is not None:
+            self._call(free.acs_group_cancel)  # it may still be held, and would hold all that follows
+            raise error
         figures.update({name: getattr(report, name) for name, *_ in GroupReport._fields_[1:]})
 
     def after_stream(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> int:
-        """Order ops from now on that touch these arrays behind a stream's work. While it is captured, ops become its nodes."""
-        segments, count, _ = footprint(reads, writes, updates, {})
-        op = self._call(free.acs_after_stream, _stream(stream), Uses(segments, count))
-        if not op:
-            raise last_error()
+        """
+        Order ops from now on that touch these arrays behind a stream's work; without any array, all ops. While it is captured,
+        ops become its nodes.
+        """
+        at, (_, uses, _) = _stream(stream), self._uses_of(reads, writes, updates)
+        op = self._queue_op(None, free.acs_after_stream_op, at, uses, site=None)
         if op >> 63:
-            self._captures.add(threading.get_ident())
+            self._captures.setdefault(threading.get_ident(), at)
         return op
 
     def stream_after(self, stream: Any, *, reads: Sequence[Any] = (), writes: Sequence[Any] = (),
                      updates: Sequence[Any] = ()) -> None:
-        """Order work that you give to the stream from now on behind ops that conflict with these accesses."""
-        segments, count, _ = footprint(reads, writes, updates, {})
-        check(self._call(free.acs_stream_after, _stream(stream), Uses(segments, count)))
-        self._captures.discard(threading.get_ident())
+        """
+        Order work that you give to the stream from now on behind ops that conflict with these accesses; without any array,
+        behind all ops. On the CPU it waits for them.
+        """
+        at, (_, uses, _), handle = _stream(stream), self._uses_of(reads, writes, updates), self._handle
+        if self._on_cpu:  # else the call belongs to this thread: to its GPU, and to its capture
+            self._raise(self._wait(lambda: free.acs_stream_after(handle, at, uses)))
+            return
+        check(self._call(free.acs_stream_after, at, uses))
+        if self._captures.get(threading.get_ident()) == at:
+            del self._captures[threading.get_ident()]
 
     def region(self, stream: Any) -> Region:
         """
@@ -511,6 +565,15 @@ class Context:
             raise _errors.StateError("acs: the context is closed", _layout.ACS_ERR_STATE)
         return self._at
 
+    def _may_enter(self) -> int:
+        """
+        The handle, for what waits here and not in the library. Where the library refuses all calls, so does this: in a function
+        of :meth:`call` and in a kernel's body.
+        """
+        if held.acs_context_backend(self._handle) < 0:
+            raise last_error()
+        return self._handle
+
     def _set_shape(self, grid: Any, block: Any, shared_bytes: int, cooperative: bool, device: int | None,
                    wish: Wish) -> None:
         last, self._shape = self._shape, None
@@ -538,9 +601,6 @@ class Context:
         return kept
 
     def _kept_for(self, kept: list[Any], op: int) -> int:
-        if not op:
-            kept[1] = None
-            raise last_error()
         if op >> 62 & 1:  # a group holds it
             self._held.setdefault(threading.get_ident(), []).append(kept[1])
             kept[1] = None
@@ -558,7 +618,7 @@ class Context:
 
     def _enter_region(self, region: Region) -> Region | None:
         """The thread is in this region from now on. Returns the one around it."""
-        self._handle  # raises if it is closed
+        self._may_enter()
         thread = threading.get_ident()
         if thread in self._held:
             raise _errors.StateError("acs: a region inside a group; begin the group inside the region", _layout.ACS_ERR_STATE)
@@ -581,17 +641,25 @@ class Context:
         with self._lock:
             kept, self._kept = self._kept, deque()
             self._kept_most, self._kept_bytes = max(KEPT_MOST, 2 * len(kept)), 0
-        left = [entry for entry in kept if entry[1] is not None and self._may_run(entry[0])]
-        with self._lock:
-            self._kept.extendleft(reversed(left))
-            self._kept_most = max(KEPT_MOST, 2 * len(self._kept))
+        left: Sequence[list[Any]] = kept  # all of them, if Ctrl-C comes meanwhile
+        try:
+            left = [entry for entry in kept if entry[1] is not None and self._may_run(entry[0])]
+        finally:
+            with self._lock:
+                self._kept.extendleft(reversed(left))
+                self._kept_most = max(KEPT_MOST, 2 * len(self._kept))
 
     def _may_run(self, op: int) -> bool:
         """Whether an op may not have ended. Of one that was held or captured only a sync tells."""
         return op == 0 or op >> 62 != 0 or self._call(free.acs_query, op) == _layout.ACS_NOT_READY
 
     def _wait(self, blocking: Callable[[], int], poll: Callable[[], bool] | None = None) -> _errors.Error | None:
-        """A wait. The library refuses it to a thread that holds a group or captures, so such a thread calls by itself."""
+        """
+        A wait. The library refuses it to a thread that holds a group or captures, so such a thread calls by itself. Refused at
+        once where another thread would wait in place of this one for ever.
+        """
+        self._may_enter()
+
         def call() -> int:
             with self._users:
                 return blocking()
@@ -605,13 +673,17 @@ class Context:
         with self._users:
             return function(self._handle, *args)
 
-    def _make_room(self, kept: list[Any], wait: bool) -> None:
+    def _make_room(self, kept: list[Any] | None, wait: bool) -> None:
         """Behind a refusal for want of room: let the library make some. Raises any other error."""
         error = last_error()
-        if error.status != _layout.ACS_ERR_FULL or not wait:
-            kept[1] = None
-            raise error from taken_failure()
-        self._step()
+        try:
+            if error.status != _layout.ACS_ERR_FULL or not wait:
+                raise error from taken_failure()
+            self._step()
+        except BaseException:  # Ctrl-C, too: nothing was queued
+            if kept is not None:
+                kept[1] = None
+            raise
 
     def _step(self) -> None:
         """Let the library work for a moment, and other threads run."""
@@ -628,9 +700,13 @@ class Context:
         """Raise an error, from the exception of the function that caused it."""
         if error is None:
             return
-        failure = self._failures.get(error.cause or error.op)
+        origin = error
+        if error.cause and error.cause != error.op:
+            origin = self._error_of(error.cause) or error
+        failure = self._failures.get(origin.native) if type(origin) is _errors.HostError else None
         if failure is not None:
-            error.args = (f"{error.args[0]}; it raised {type(failure).__name__}: {failure}",)
+            text = error.args[0].replace(f"reported failure {origin.native}", "failed")  # the number says nothing
+            error.args = (f"{text}; it raised {type(failure).__name__}: {failure}",)
         raise error from failure
 
 
@@ -639,6 +715,11 @@ def _first_error(handle: int) -> _errors.Error | None:
     e = ErrorText(size=ctypes.sizeof(ErrorText))
     held.acs_context_error(handle, ctypes.byref(e))
     return error_from(e) if e.status else None
+
+
+def _choice_of(raw: Any, name: str) -> int:
+    """The value of an option that is a choice."""
+    return ctypes.c_int32.from_buffer(raw, _layout.OPTIONS[name][1]).value
 
 
 def _stream(stream: Any) -> int:

@@ -42,7 +42,10 @@ class OutOfMemoryError(Error, MemoryError):
 
 
 class StateError(Error):
-    """Not allowed here: after close, after a fork, inside a group or capture, or beside a second copy of the library."""
+    """
+    Not allowed here: in a function that the library calls, after close, after a fork, inside a group or capture, or beside a
+    second copy of the library.
+    """
 
 
 class OptionError(Error, ValueError):
@@ -70,7 +73,7 @@ class DeviceError(Error):
 
 
 class CheckError(Error):
-    """ACS_CHECK found a footprint that contradicts itself, its allocation or another op."""
+    """ACS_CHECK found a footprint that contradicts itself, its allocation, another op or the kernel."""
 
 
 class InternalError(Error):

@@ -165,7 +165,7 @@ def _by_words(text: str, name: str) -> Callable[..., Named]:
         for value, word in zip(args, words):
             if word != "none":
                 named[_PLACES[word]].append(_memory(value, word, name))
-        return named
+        return tuple(named[0]), tuple(named[1]), tuple(named[2])
 
     return footprint
 
@@ -177,7 +177,7 @@ def _by_function(function: Callable[..., Any], name: str) -> Callable[..., Named
         named = function(*args)
         if not isinstance(named, dict) or not named.keys() <= {"reads", "writes", "updates"}:
             raise TypeError(f"acs: the footprint function of kernel '{name}' must return a dict with reads, writes and updates")
-        return named.get("reads", ()), named.get("writes", ()), named.get("updates", ())
+        return tuple(named.get("reads", ())), tuple(named.get("writes", ())), tuple(named.get("updates", ()))
 
     return footprint
 
@@ -196,7 +196,7 @@ class Kernel:
     ``variants``  its versions: see :func:`acs.variants`.
     """
 
-    __slots__ = ("name", "struct", "at", "looks_up", "versions", "_keep", "_packing", "_by_types", "_uses", "__weakref__")
+    __slots__ = ("name", "struct", "at", "versions", "_keep", "_packing", "_by_types", "_uses", "__weakref__")
 
     def __init__(self, function: Any = None, *, host: Any = None, signature: str | None = None, name: str | None = None,
                  uses: str | Callable[..., Any] | None = None, variants: Mapping[str, Any] | None = None) -> None:
@@ -223,12 +223,16 @@ class Kernel:
 
     def declare(self, uses: str | Callable[..., Any] | None) -> None:
         """As :func:`acs.declare`."""
-        self.looks_up = uses == "declared"
         self._uses: Callable[..., Named] | None = None
         if callable(uses):
             self._uses = _by_function(uses, self.name)
-        elif uses is not None and not self.looks_up:
+        elif uses is not None and uses != "declared":
             self._uses = _by_words(uses, self.name)
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether Python declared what launches touch that name no arrays. Otherwise the library looks for what C declared."""
+        return self._uses is not None
 
     def named(self, args: Sequence[Any]) -> Named:
         """What a launch that names no arrays reads, writes and updates."""
@@ -265,9 +269,8 @@ def declare(kernel: Kernel, uses: str | Callable[..., Any] | None) -> None:
     - a word for each argument, "in, inout, none": in, out, inout, inoutset (acs.inoutset), escapes (acs.escapes), none. Of an
       array the word counts for its bytes, of an address for the whole allocation in which it lies (acs.whole);
     - a function that gets the arguments of the launch and returns a dict with the lists reads, writes and updates;
-    - "declared": the footprint that acs_declare was given in C or C++, by the kernel's name for example. Without one the
-      launch may touch anything. The launch keeps its arguments alive;
-    - None: launches that name no arrays touch nothing.
+    - "declared", or None: the footprint that acs_declare was given in C or C++, by the kernel's name for example. Without
+      one the launch may touch anything. The launch keeps its arguments alive.
     """
     kernel.declare(uses)
 

@@ -10,11 +10,12 @@ from types import CodeType
 from typing import Any
 
 from . import _errors, _layout
-from ._arrays import CPU, READ, SOME_GPU, UPDATE, WRITE, Place, Span, gpu_of, on_gpu, pack_bytes, place
+from ._arrays import BYTES, CPU, READ, SOME_GPU, UPDATE, WHOLE, WRITE, Place, Span, gpu_of, on_gpu, pack_bytes, place
 from ._kernels import plain_value
 from ._library import Attributes, Site, failure_of, held
 
 NUMBER_MOST = 1 << 64
+_ANYTHING, _LOOK_UP = 1, 2  # of acs_uses.any
 
 _sites: dict[tuple[CodeType, int], Any] = {}
 _plain = frozenset((int, float, bool))  # values that are packed as they are
@@ -67,8 +68,15 @@ def rest_of_shape(shared_bytes: int, cooperative: bool, device: int | None,
         cooperative=cooperative, on=on, share=wish[0], variant=wish[1], fit=wish[2])
 
 
+def refuse_no_bytes(memory: Span, what: str) -> None:
+    """Names without bytes, all memory, and allocations whose size is not known are for footprints alone."""
+    if memory.extent != BYTES or any(piece[1] == WHOLE for piece in memory.pieces):
+        raise ValueError(f"acs: {what} must be bytes, not a token, all memory or a whole allocation: {memory!r}")
+
+
 def start_of(memory: Span, what: str) -> int:
     """Where bytes without gaps begin."""
+    refuse_no_bytes(memory, what)
     if memory.nbytes == 0:
         return memory.ptr
     if len(memory.pieces) != 1 or memory.pieces[0][2] != 1 or not memory.whole:
@@ -76,11 +84,24 @@ def start_of(memory: Span, what: str) -> int:
     return memory.pieces[0][0]
 
 
-def footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Place]) -> tuple[bytes, int, int]:
+def touched_by(uses: Sequence[Any]) -> int:
     """
-    Segments of all arrays, packed, how many they are, and the arrays' bytes. `seen`: arrays of this call whose memory is known.
+    acs_uses.any of an op without segments. One that names no arrays may touch anything, but for a launch whose kernel was
+    declared: `uses` begins with the kernel or None, its arguments, and what it reads, writes and updates.
+    """
+    kernel = uses[0]
+    if uses[2] or uses[3] or uses[4] or (kernel is not None and kernel.is_declared):
+        return 0
+    return _ANYTHING if kernel is None else _LOOK_UP
+
+
+def footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Place]) -> tuple[bytes, int, int, tuple[Span, ...]]:
+    """
+    Segments of all arrays, packed, how many they are, the arrays' bytes, and spans that must live as long as the op, since a
+    library lent memory to them. `seen`: arrays of this call whose memory is known.
     """
     packed, count, nbytes = [], 0, 0
+    lent: list[Span] = []
     for arrays, access in ((reads, READ), (writes, WRITE), (updates, UPDATE)):
         for array in arrays:
             memory = array if type(array) is Span else seen.get(id(array)) or place(array)
@@ -88,11 +109,13 @@ def footprint(reads: Any, writes: Any, updates: Any, seen: dict[int, Place]) -> 
                 packed.append(memory.packed(access))
                 count += len(memory.pieces)
                 nbytes += memory.nbytes
+                if type(memory.owner) is tuple and memory is not array:
+                    lent.append(memory)
             elif memory[1]:
                 packed.append(pack_bytes(*memory, access))
                 count += 1
                 nbytes += memory[1]
-    return b"".join(packed), count, nbytes
+    return b"".join(packed), count, nbytes, tuple(lent)
 
 
 class Reach:

@@ -207,7 +207,7 @@ class Kernel:
         _check(context)
         found, values, seen = self._look(args, context._reach)
         wish = wish_of(found.kernel, share, variant, fit)
-        return context._launch(found.packing, values, seen, (found.kernel, args, reads, writes, updates),
+        return context._launch(found.packing, values, seen, (found.kernel, tuple(args), tuple(reads), tuple(writes), tuple(updates)),
                                (grid, found.block, found.shared_bytes, found.cooperative, None, wish), wait, 3)
 
     def prepare(self, context: Context, grid: int | Sequence[int], args: Sequence[Any], *, reads: Sequence[Any] = (),
@@ -217,7 +217,7 @@ class Kernel:
         _check(context)
         found, values, seen = self._look(args, context._reach)
         wish = wish_of(found.kernel, share, variant, fit)
-        return context._prepare(found.packing, values, seen, (found.kernel, args, reads, writes, updates),
+        return context._prepare(found.packing, values, seen, (found.kernel, tuple(args), tuple(reads), tuple(writes), tuple(updates)),
                                 (grid, found.block, found.shared_bytes, found.cooperative, None, wish), 3)
 
     def __repr__(self) -> str:

@@ -125,7 +125,7 @@ class Results(unittest.TestCase):
                 with self.subTest(**way, seed=seed):
                     buffer = Buffer()
                     with acs.Context(**way, window=16, fifo=8) as context:
-                        truth = run_program(context, seed, 300, buffer)
+                        truth = run_program(context, seed, 30 if "check" in way else 300, buffer)
                         context.sync()
                         self.assertEqual(list(buffer), truth)
 
@@ -439,7 +439,7 @@ class Errors(unittest.TestCase):
             context.copy((ctypes.c_int * 0)(), (ctypes.c_int * 0)())
             with self.assertRaisesRegex(ValueError, "copy of 96 bytes to 8"):
                 context.copy(cell(Buffer(), 0), Buffer())
-            with self.assertRaisesRegex(ValueError, "a byte is 0 to 255"):
+            with self.assertRaisesRegex(ValueError, "must be 0 to 255"):
                 context.fill(Buffer(), 256)
             with self.assertRaisesRegex(ValueError, "has gaps"):
                 context.fill(acs.tile(4096, 8, 2, 64), 0)

@@ -62,8 +62,10 @@ class Declared(unittest.TestCase):
         self.assertEqual(self.touched(k, x, y, 1, reads=[z]), "----rr")    # a launch that names arrays names all
         acs.declare(k, "out, escapes, none")
         self.assertEqual(self.touched(k, z, y[3:4], 1), "--wwww")
-        acs.declare(k, None)
+        acs.declare(k, "none, none, none")
         self.assertEqual(self.touched(k, x, y, 1), "------")
+        acs.declare(k, None)
+        self.assertEqual(self.touched(k, x, y, 1), "wwwwww")
 
     def test_a_function(self):
         x, y, _ = self.blocks
@@ -75,7 +77,7 @@ class Declared(unittest.TestCase):
     def test_what_c_declares(self):
         _library.held.acs_declare.argtypes = [ctypes.c_void_p, FOOTPRINT, ctypes.c_void_p]
         x, y, _ = self.blocks
-        k = kernel("declared", name="declared in c")
+        k = kernel(name="declared in c")
         self.assertEqual(self.touched(k, x, y, 1), "wwwwww")
         self.assertEqual(self.context.stats()["undeclared"], 12)
         declared = _library.KernelStruct(b"declared in c", None, None, 0, 0)

@@ -131,7 +131,7 @@ class Regions(OnTheCpu):
                 watch = weakref.ref(x)
                 self.context.call(go_on.wait, updates=[x])
                 del x
-                region.context = interrupted = unittest.mock.Mock(wraps=self.context, _on_cpu=True, _captures=set())
+                region.context = interrupted = unittest.mock.Mock(wraps=self.context, _on_cpu=True, _captures={})
                 interrupted.sync.side_effect = KeyboardInterrupt
         gc.collect()
         self.assertIsNotNone(watch())
@@ -373,7 +373,7 @@ class StandInGpu(OnTheCpu):
 
         with acs.torch.region(self.context) as region:
             launch(self.context, y, x, 2.0)
-            self.context._captures.add(threading.get_ident())
+            self.context._captures[threading.get_ident()] = 0
             thread = threading.Thread(target=other)
             thread.start()
             thread.join()

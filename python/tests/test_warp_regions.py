@@ -110,14 +110,14 @@ class Order(Case):
 
     def test_ops_come_behind_the_stream(self) -> None:
         waits: list[int] = []  # of each: whether ops wait for all of the stream's work, or bytes for which they do
-        after = _regions.free.acs_after_stream
+        after = _regions.free.acs_after_stream_op
 
-        def after_stream(context: Any, stream: Any, uses: Any) -> int:
+        def after_stream(context: Any, stream: Any, uses: Any, params: Any) -> int:
             at = ctypes.c_void_p.from_buffer(uses, type(uses).segments.offset).value
             packed = ctypes.string_at(at, uses.count * SEGMENT.size) if at else b""
             waits.append(-1 if uses.any else sum(segment[1] for segment in SEGMENT.iter_unpack(packed)))
-            return int(after(context, stream, uses))
-        patch = mock.patch.object(_regions.free, "acs_after_stream", after_stream)
+            return int(after(context, stream, uses, params))
+        patch = mock.patch.object(_regions.free, "acs_after_stream_op", after_stream)
         patch.start()
         self.addCleanup(patch.stop)
         a, b = self.array(), self.array()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from .. import _errors, _layout
-from .._arrays import ALL, _BYTES, Span, span
+from .._arrays import ALL, BYTES, Span, span
 from .._context import Context, _first_error
 from .._kernels import Kernel
 from .._library import failure_of, free
@@ -115,7 +115,7 @@ class Call:
         """The memory of arrays that an op writes. ArgumentError: an input is among them."""
         spans = [span(array) for array in arrays]
         for memory in spans:
-            if memory.extent == _BYTES:
+            if memory.extent == BYTES:
                 for base, row, rows, pitch in memory.pieces:
                     self._refuse_input(base, base + row + pitch * (rows - 1))
         return spans
@@ -242,7 +242,7 @@ def _end(context: Context, stream: int | None) -> _errors.Error | None:
 
 def _clear(context: Context) -> bool:
     """Wait for all ops and forget what failed, so that the next call can have the context. False: it cannot."""
-    context._captures.discard(threading.get_ident())
+    context._captures.pop(threading.get_ident(), None)
     try:
         return failure_of(context._call(free.acs_clear)) is None
     except _errors.Error:  # it was closed

@@ -62,8 +62,7 @@ class Order:
             context = self._context or self._open()
             segments = pack(self._fresh)
             uses = _ANYTHING if self._behind else Uses(segments, len(segments) // SEGMENT.size)
-            if not context._call(free.acs_after_stream, self.stream, uses):
-                raise last_error()
+            context._queue_op(None, free.acs_after_stream_op, self.stream, uses, site=None)
             self._behind, self._fresh = False, []
         return self._context
 
@@ -78,6 +77,12 @@ class Order:
                 raise error
             context._step()
         self.ops += 1
+
+    def launch(self, context: Context, launch: Any) -> None:
+        """Queue a kernel. A check of it waits."""
+        if context._checks:
+            launch.params.no_wait = 0
+        self.queue(context, "acs_launch", launch.at)
 
     def join(self) -> None:
         """Order the stream's work from now on behind all ops. Raises what an op has failed of."""
@@ -258,7 +263,7 @@ class Regions:
                 launch = self._functions.launch(args) if order is not None else None
                 context = order.begin() if order is not None and launch is not None else None
                 if order is not None and launch is not None and context is not None:
-                    order.queue(context, "acs_launch", launch.at)
+                    order.launch(context, launch)
                     if self._thread.launches is not None:
                         self._thread.launches.append(launch)
                     return 0
@@ -377,7 +382,7 @@ class Regions:
                 found = memo.find(key, kernel, args) if key is not None else None
                 context = order.begin() if order is not None and found is not None else None
                 if order is not None and found is not None and context is not None:
-                    order.queue(context, "acs_launch", found.at)
+                    order.launch(context, found)
                     return None
             if key is None:
                 return original(*given)
