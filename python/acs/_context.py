@@ -131,7 +131,10 @@ class Context:
         handle = ctypes.c_void_p()
         check(free.acs_open(raw, ctypes.byref(handle)))
         self._at = handle.value
-        self._on_cpu = self.backend != "cuda"
+        backend = self.backend
+        self._on_cpu = backend != "cuda"
+        # whether launches use places that contexts share: not where a call may wait, or run functions, which may wait themselves
+        self._shares = self._polls and backend != "sim"
         self._reach = None if self._on_cpu else Reach(self._handle)
         self._params = LaunchParams(size=ctypes.sizeof(LaunchParams), grid=Dim3(1, 1, 1), block=Dim3(1, 1, 1), no_wait=1)
         self._params_at = ctypes.addressof(self._params)
@@ -227,7 +230,7 @@ class Context:
         Queue a kernel. ``values``: what its arguments are packed as. ``uses``: the kernel, its arguments, what it reads,
         writes and updates, each a tuple, and what else must live as long as the op.
         """
-        if not self._holds or self._held:  # the places that contexts share cannot be held while the call waits
+        if not self._shares or self._held:
             return self._queue(self._prepare(packing, values, seen, uses, shape, depth + 1), wait)
         kernel = uses[0]
         segments, count, nbytes, lent = footprint(uses[2], uses[3], uses[4], seen)
@@ -745,6 +748,8 @@ def _set_option(raw: Any, name: str, value: Any) -> None:
     kind, offset, size, names = row
     if kind == "text":
         encoded = str(value).encode()
+        if 0 in encoded:
+            raise _errors.OptionError(f"acs: option {name} is {value!r}; it has a 0 byte", _layout.ACS_ERR_OPTION)
         if len(encoded) >= size:
             raise _errors.OptionError(f"acs: option {name} has {len(encoded)} bytes; at most {size - 1}",
                                       _layout.ACS_ERR_OPTION)

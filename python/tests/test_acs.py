@@ -356,7 +356,7 @@ class Errors(unittest.TestCase):
     def test_options(self):
         for name, value, text in (("windw", 1, "did you mean window"), ("backend", "gpu", "must be auto, cuda, host, sim"),
                                   ("window", "many", "must be a number"), ("window", 0, "ACS_WINDOW"),
-                                  ("cpus", "1" * 200, "at most 127")):
+                                  ("cpus", "1" * 200, "at most 127"), ("dot", "a\0b", "has a 0 byte")):
             with self.assertRaisesRegex(acs.OptionError, text):
                 acs.Context(**{name: value})
 

@@ -392,20 +392,27 @@ class Waits(unittest.TestCase):
                 self.assertEqual((status, out), (0, "[100, 100, 100, 100]\n"), err)
 
     def test_a_launch_that_waits_holds_no_lock_of_other_contexts(self):
-        status, out, err = in_process("""
+        program = """
             import acs, ctypes, threading
             x, begun, gate = (ctypes.c_char * 64)(), threading.Event(), threading.Event()
             slow = acs.Kernel(host=acs.host_body("pointer")(lambda grid, at: (begun.set(), gate.wait())), signature="pointer")
             fast = acs.Kernel(host=acs.host_body("pointer")(lambda grid, at: gate.set()), signature="pointer")
-            with acs.Context(backend="host", check="writes") as a, acs.Context(backend="host") as b:
-                thread = threading.Thread(target=lambda: a.launch(slow, 1, 1, (x,), updates=[x]))
+            with acs.Context(**WAY) as a, acs.Context(backend="host") as b:
+                def work():
+                    a.launch(slow, 1, 1, (x,), updates=[x])
+                    a.sync()
+
+                thread = threading.Thread(target=work)
                 thread.start()
                 begun.wait()
                 b.launch(fast, 1, 1, (x,), updates=[x])
                 thread.join()
             print("ended")
-        """)
-        self.assertEqual((status, out), (0, "ended\n"), err)
+        """
+        for way in WAYS:
+            with self.subTest(**way):
+                status, out, err = in_process(program, WAY={"backend": "host", **way})
+                self.assertEqual((status, out), (0, "ended\n"), err)
 
     def test_a_full_group_refuses(self):
         status, out, err = in_process("""
