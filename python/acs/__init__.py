@@ -14,6 +14,7 @@ The module functions (:func:`launch`, :func:`sync`, ...) use one context that is
 
 from __future__ import annotations
 
+import os
 import threading
 from typing import Any
 
@@ -36,6 +37,15 @@ def default() -> Context:
         if _default_context is None or _default_context.closed:
             _default_context = Context()
         return _default_context
+
+
+def _forked() -> None:
+    """In a forked worker the thread that held the lock may not be there."""
+    global _default_lock
+    _default_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def launch(*args: Any, **kwargs: Any) -> int:

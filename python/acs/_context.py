@@ -31,17 +31,17 @@ _CHECK_WRITES = 2  # ACS_CHECK_WRITES: it and what is above watch launches
 
 _codes = itertools.cycle(range(1 << 30, 1 << 31))  # what functions that raise fail with; those of C seldom do with these
 _open: "set[Context]" = set()  # until they are closed
-_launching = threading.Lock()  # guards the places of a kernel's arguments, which all contexts share
+_launching = threading.Lock()  # guards the places of a kernel's arguments, which all contexts share; never waited for
 
 
 class Launch:
     """What :meth:`Context.prepare` returns. Call it to queue it: see :meth:`Context.launch`. Any thread may do so."""
 
-    __slots__ = ("uses", "facts", "_context", "_params", "_at", "_packing", "_nbytes")
+    __slots__ = ("uses", "facts", "_context", "_params", "_at", "_packing")
 
-    def __init__(self, context: "Context", params: LaunchParams, uses: Any, packing: Any, nbytes: int) -> None:
+    def __init__(self, context: "Context", params: LaunchParams, uses: Any, packing: Any) -> None:
         self._context, self._params, self._at = context, params, ctypes.addressof(params)
-        self.uses, self._packing, self._nbytes = uses, packing, nbytes
+        self.uses, self._packing = uses, packing
         self.facts: Any = None  # what regions know of it
 
     @property
@@ -131,10 +131,7 @@ class Context:
         handle = ctypes.c_void_p()
         check(free.acs_open(raw, ctypes.byref(handle)))
         self._at = handle.value
-        backend = self.backend
-        self._on_cpu = backend != "cuda"
-        # whether launches use places that contexts share: not where a call may wait, or run functions, which may wait themselves
-        self._shares = self._polls and backend != "sim"
+        self._on_cpu = self.backend != "cuda"
         self._reach = None if self._on_cpu else Reach(self._handle)
         self._params = LaunchParams(size=ctypes.sizeof(LaunchParams), grid=Dim3(1, 1, 1), block=Dim3(1, 1, 1), no_wait=1)
         self._params_at = ctypes.addressof(self._params)
@@ -230,18 +227,24 @@ class Context:
         Queue a kernel. ``values``: what its arguments are packed as. ``uses``: the kernel, its arguments, what it reads,
         writes and updates, each a tuple, and what else must live as long as the op.
         """
-        if not self._shares or self._held:
-            return self._queue(self._prepare(packing, values, seen, uses, shape, depth + 1), wait)
         kernel = uses[0]
         segments, count, nbytes, lent = footprint(uses[2], uses[3], uses[4], seen)
-        if lent:
-            uses += lent
+        uses += lent
         any_use = 0 if count else touched_by(uses)
         site = site_of(depth)
         p, place_of_uses = self._params, self._uses
         kept = self._keep(uses, nbytes)
+        shares = self._holds and not self._held
         while True:
-            with _launching:
+            # not acquired: another thread launches, or this one is inside a launch
+            if not shares or not _launching.acquire(blocking=False):
+                try:
+                    launch = self._made(packing, values, uses, (segments, count, any_use), shape, site)
+                except BaseException:
+                    kept[1] = None
+                    raise
+                return self._queue(launch, wait, kept)
+            try:
                 try:
                     if shape != self._shape:
                         self._set_shape(*shape)
@@ -254,6 +257,8 @@ class Context:
                     self._kernel, self._packing = kernel, packing
                 place_of_uses.segments, place_of_uses.count, place_of_uses.any, p.site = segments, count, any_use, site
                 op = held.acs_launch(self._handle, self._params_at)
+            finally:
+                _launching.release()
             if op:
                 return self._kept_for(kept, op)
             self._make_room(kept, wait)
@@ -281,20 +286,24 @@ class Context:
     def _prepare(self, packing: Any, values: Sequence[Any], seen: dict[int, Place], uses: Any, shape: Any,
                  depth: int) -> Launch:
         """A launch to be queued later. Arguments as of :meth:`_launch`."""
+        segments, count, _, lent = footprint(uses[2], uses[3], uses[4], seen)
+        touched = segments, count, 0 if count else touched_by(uses)
+        return self._made(packing, values, uses + lent, touched, shape, site_of(depth))
+
+    def _made(self, packing: Any, values: Sequence[Any], uses: Any, touched: tuple[bytes, int, int], shape: Any,
+              site: Any) -> Launch:
+        """A launch with places of its own. ``touched``: segments, their number, and acs_uses.any."""
         own = Packing(packing.types)
         self._pack(uses[0], own, values)
-        segments, count, nbytes, lent = footprint(uses[2], uses[3], uses[4], seen)
-        uses += lent
         params = LaunchParams(size=ctypes.sizeof(LaunchParams), kernel=uses[0].at, args=own.list, arg_count=own.count,
-                              uses=Uses(segments, count), site=site_of(depth), no_wait=1)
-        params.uses.any = 0 if count else touched_by(uses)
+                              uses=Uses(*touched[:2], any=touched[2]), site=site, no_wait=1)
         params.grid, params.block = Dim3(*sizes_of(shape[0], "a grid")), Dim3(*sizes_of(shape[1], "a block"))
         params.shared_bytes, params.attributes = rest_of_shape(*shape[2:])
-        return Launch(self, params, uses, own, nbytes)
+        return Launch(self, params, uses, own)
 
-    def _queue(self, launch: Launch, wait: bool) -> int:
-        """Queue a prepared launch."""
-        kept, at, looped = self._keep(launch, launch._nbytes), launch._at, wait
+    def _queue(self, launch: Launch, wait: bool, kept: list[Any] | None = None) -> int:
+        """Queue a prepared launch. ``kept``: what it uses is kept already."""
+        kept, at, looped = kept or self._keep(launch), launch._at, wait
         if wait and self._waits_inside():
             params = LaunchParams.from_buffer_copy(launch._params)
             params.no_wait, at, looped = 0, ctypes.addressof(params), False
@@ -401,12 +410,15 @@ class Context:
     def sync(self) -> None:
         """Wait for all ops. Raises the context's first failure since it was opened, or since :meth:`clear`."""
         handle = self._handle
-        with self._lock:  # what is queued from now on, or is about to be, may outlast the wait
-            before = [entry for entry in self._kept if entry[0]]
-            self._kept = deque(entry for entry in self._kept if not entry[0])
         error: _errors.Error | None = None
         ended = False
+        before: list[list[Any]] = []
         try:
+            with self._lock:
+                later: deque[list[Any]] = deque()  # is about to be queued, and may outlast the wait
+                for entry in self._kept:  # looked at once, since another thread may give it its number
+                    (before if entry[0] else later).append(entry)
+                self._kept = later
             error = self._wait(lambda: free.acs_sync(handle))
             ended = not isinstance(error, _errors.StateError)
         finally:

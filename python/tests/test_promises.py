@@ -177,6 +177,21 @@ class Kept(unittest.TestCase):
         self.assertIsNotNone(watch())
 
 
+    def test_a_sync_forgets_no_op_that_gets_its_number_meanwhile(self):
+        class Late(list):
+            looks = 0
+
+            def __getitem__(self, at):
+                Late.looks += at == 0
+                return 1 if at == 0 and Late.looks > 1 else super().__getitem__(at)
+
+        with acs.Context(backend="host") as c:
+            entry = Late([0, Buffer()])
+            c._kept.append(entry)
+            c.sync()
+            self.assertTrue(any(each is entry for each in c._kept))
+
+
 class Checks(unittest.TestCase):
     """ACS_CHECK watches ops of Python."""
 
@@ -261,6 +276,26 @@ class Inside(unittest.TestCase):
             with self.subTest(**way):
                 status, out, err = in_process(self.PROGRAM, WAY={"backend": "host", **way})
                 self.assertEqual((status, out), (0, "closed\n"), err)
+
+    def test_functions_of_shapes_are_refused(self):
+        status, out, err = in_process("""
+            import acs, ctypes
+            x = (ctypes.c_char * 64)()
+            k, other = (acs.Kernel(host=acs.host_body("pointer")(lambda grid, at: None), signature="pointer", name=name) for name in "kv")
+            for way in WAYS:
+                c = acs.Context(**way)
+                calls = (lambda: c.launch(other, 1, 1, (x,), updates=[x]), c.prepare(other, 1, 1, (x,)), c.sync, c.close,
+                         lambda: c.fill(x, 1), acs.sync)
+                for call in calls:
+                    acs.variants(k, {"v": (other, lambda args, grid: call())})
+                    try:
+                        c.launch(k, 1, 1, (x,), updates=[x], variant="v")
+                    except acs.ArgumentError as error:
+                        print(type(error.__cause__).__name__)
+                c.clear()
+                c.close()
+        """, WAYS=[{"backend": "host", **way} for way in WAYS])
+        self.assertEqual((status, out), (0, "StateError\n" * 6 * len(WAYS)), err)
 
     def test_refused_ops_leave_a_hole(self):
         with acs.Context(backend="host") as c:
