@@ -13,8 +13,10 @@ import textwrap
 import threading
 import unittest
 import weakref
+from unittest import mock
 
 import acs
+from acs import _library
 
 WAYS = ({}, {"workers": 0}, {"serial": True}, {"disable": True}, {"check": "writes"}, {"backend": "sim"})
 LIMIT_S = 100  # of programs that would hang
@@ -448,6 +450,20 @@ class Waits(unittest.TestCase):
             with self.subTest(**way):
                 status, out, err = in_process(program, WAY={"backend": "host", **way})
                 self.assertEqual((status, out), (0, "ended\n"), err)
+
+    def test_a_capture_ends_with_the_stream_that_began_it(self):
+        """The library refuses waits of a thread whose ops are captured, so it must make them itself."""
+        with acs.Context(backend="host") as c:
+            thread = threading.get_ident()
+            with mock.patch.object(c, "_on_cpu", False), \
+                    mock.patch.object(_library.free, "acs_after_stream_op", lambda *_: 1 << 63 | 1), \
+                    mock.patch.object(_library.free, "acs_stream_after", lambda *_: 0):
+                c.after_stream(8)
+                c.after_stream(16)
+                c.stream_after(16)
+                self.assertIn(thread, c._captures)
+                c.stream_after(8)
+                self.assertNotIn(thread, c._captures)
 
     def test_a_full_group_refuses(self):
         status, out, err = in_process("""
