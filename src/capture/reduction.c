@@ -13,6 +13,8 @@ typedef struct acs_reduction_node {
     uint32_t first, count; /* its edges to older nodes */
     uint32_t depth;        /* most nodes on a path to it, itself included */
     uint32_t seen;         /* number of the latest reduction whose walk came here */
+    uint32_t base;         /* it is behind all nodes with lower numbers than this */
+    bool followed;         /* a node has an edge to it */
 } node;
 
 /* A search for nodes of a list. */
@@ -23,7 +25,6 @@ typedef struct search {
     uint32_t last;        /* index of the oldest sought node */
     uint32_t shallowest;  /* least depth of the sought nodes */
     uint32_t left;        /* number of sought nodes that no walk has reached */
-    uint32_t visits;      /* number of nodes that walks may still visit */
 } search;
 
 /* Make room for `wanted` elements. False: there is no memory. */
@@ -63,14 +64,30 @@ static bool was_seen(const acs_reduction *r, uint32_t number)
     return r->nodes[number].seen == r->walks;
 }
 
-/* Begin a search: all nodes of the list but the first are sought. */
+/* Oldest nodes that were reached are no longer sought. */
+static void drop_last(const acs_reduction *r, search *s)
+{
+    while (s->last > s->next && was_seen(r, s->list[s->last]))
+        s->last--;
+}
+
+/* Begin a search: all nodes of the list but the first are sought that no other one is known to be behind. */
 static search search_begin(const acs_reduction *r, const uint32_t *list, uint32_t count)
 {
-    search s = {.list = list, .count = count, .left = count - 1, .shallowest = UINT32_MAX,
-                .visits = TUNE_REDUCTION_VISITS};
-    for (uint32_t i = 1; i < count; i++)
-        s.shallowest = r->nodes[list[i]].depth < s.shallowest ? r->nodes[list[i]].depth : s.shallowest;
-    s.last = count - 1;
+    search s = {.list = list, .count = count, .last = count - 1, .shallowest = UINT32_MAX};
+    uint32_t base = 0;
+    for (uint32_t i = 0; i < count; i++)
+        base = r->nodes[list[i]].base > base ? r->nodes[list[i]].base : base;
+    for (uint32_t i = count; i-- > 1;) {
+        node *at = &r->nodes[list[i]];
+        if (list[i] < base) {
+            at->seen = r->walks;
+            continue;
+        }
+        s.left++;
+        s.shallowest = at->depth < s.shallowest ? at->depth : s.shallowest;
+    }
+    drop_last(r, &s);
     return s;
 }
 
@@ -80,8 +97,7 @@ static void search_next(const acs_reduction *r, search *s)
     for (s->next++; s->next < s->count && was_seen(r, s->list[s->next]); s->next++)
         continue;
     s->left -= s->next < s->count;
-    while (s->last > s->next && was_seen(r, s->list[s->last]))
-        s->last--;
+    drop_last(r, s);
 }
 
 static bool is_sought(const search *s, uint32_t number)
@@ -95,20 +111,29 @@ static bool may_lead(const acs_reduction *r, const search *s, uint32_t number)
     return number > s->list[s->last] && r->nodes[number].depth > s->shallowest;
 }
 
+/* Whether walks may go on: all together take a bounded number of steps for each reduction. */
+static bool may_step(const acs_reduction *r)
+{
+    return r->steps < (uint64_t)r->walks * TUNE_REDUCTION_STEPS;
+}
+
 /* Walk back from the current node of the list. */
 static void walk(acs_reduction *r, search *s)
 {
     uint32_t height = 0;
     r->stack[height++] = s->list[s->next];
-    while (height && s->left && s->visits) {
+    while (height && s->left && may_step(r)) {
         const node *at = &r->nodes[r->stack[--height]];
-        s->visits--;
         for (uint32_t e = at->first; e < at->first + at->count && s->left; e++) {
             const uint32_t number = r->edges[e];
+            r->steps++;
             if (number < s->list[s->last] || was_seen(r, number))
                 continue;
             r->nodes[number].seen = r->walks;
-            s->left -= is_sought(s, number);
+            if (is_sought(s, number)) {
+                s->left--;
+                drop_last(r, s);
+            }
             ACS_ASSERT(number < r->node_count && height < r->stack_room);
             if (may_lead(r, s, number))
                 r->stack[height++] = number;
@@ -135,7 +160,7 @@ uint32_t acs_reduction_reduce(acs_reduction *r, uint32_t *list, uint32_t count)
         return count;
     qsort(list, count, sizeof *list, newest_first);
     r->walks++;
-    for (search s = search_begin(r, list, count); s.left && s.visits; search_next(r, &s))
+    for (search s = search_begin(r, list, count); s.left && may_step(r); search_next(r, &s))
         walk(r, &s);
     return kept_first(r, list, count);
 }
@@ -150,20 +175,34 @@ static bool reserve_node(acs_reduction *r, uint32_t count)
            grow_array((void **)&r->stack, &r->stack_room, (uint64_t)r->node_count + 2, sizeof *r->stack);
 }
 
+/* Make the new node come behind one: what is known of that holds for it, too. */
+static void come_behind(acs_reduction *r, node *new, uint32_t number)
+{
+    node *up = &r->nodes[number];
+    const uint32_t base = up->base == number ? number + 1 : up->base;
+    new->depth = up->depth >= new->depth ? up->depth + 1 : new->depth;
+    new->base = base > new->base ? base : new->base;
+    r->ends -= !up->followed;
+    up->followed = true;
+}
+
 uint32_t acs_reduction_add(acs_reduction *r, const uint32_t *behind, uint32_t count)
 {
     if (!reserve_node(r, count))
         return 0;
     if (!r->node_count)
         r->nodes[r->node_count++] = (node){0};
-    uint32_t depth = 0;
-    for (uint32_t i = 0; i < count; i++)
+    node *new = &r->nodes[r->node_count];
+    *new = (node){.first = r->edge_count, .count = count, .depth = 1};
+    for (uint32_t i = 0; i < count; i++) {
         ACS_ASSERT(behind[i] != 0 && behind[i] < r->node_count);
-    for (uint32_t i = 0; i < count; i++)
-        depth = r->nodes[behind[i]].depth > depth ? r->nodes[behind[i]].depth : depth;
+        come_behind(r, new, behind[i]);
+    }
+    if (!r->ends) /* whatever there is leads to a node that this one is behind */
+        new->base = r->node_count;
+    r->ends++;
     if (count)
         memcpy(r->edges + r->edge_count, behind, count * sizeof *behind);
-    r->nodes[r->node_count] = (node){.first = r->edge_count, .count = count, .depth = depth + 1};
     r->edge_count += count;
     return r->node_count++;
 }

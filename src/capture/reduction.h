@@ -3,11 +3,13 @@
  * node's edges those are found that others imply. Used by capture_order.c. A state machine; no threads.
  *
  * RED-1  the edges that are kept lead wherever those lead that were given.
- * RED-2  no kept edge is implied by others, but where a search was given up after TUNE_REDUCTION_VISITS nodes.
+ * RED-2  no kept edge is implied by others, but where walks had taken TUNE_REDUCTION_STEPS steps for each reduction so far.
+ * RED-3  a node is behind all nodes below its `base`.
  *
  * A walk back from the newer nodes tells whether an edge is implied. It stops at nodes that are older than the sought
- * ones, or not deeper in the graph. So an edge that leads far back takes time, and the result is exact for graphs of at
- * most TUNE_REDUCTION_VISITS nodes. A node takes 20 bytes, an edge 4.
+ * ones, or not deeper in the graph. Behind a node that all others lead to there is nothing to look for (RED-3). So an edge
+ * that leads far back takes time only where strands never meet, and all walks together take time that grows as the graph
+ * does. A node takes 28 bytes, an edge 4.
  */
 #ifndef ACS_REDUCTION_H
 #define ACS_REDUCTION_H
@@ -22,7 +24,9 @@ typedef struct acs_reduction {
     uint32_t edge_count, edge_room;
     uint32_t *stack;
     uint32_t stack_room;
+    uint32_t ends;  /* number of nodes that no other one is behind */
     uint32_t walks;
+    uint64_t steps; /* edges that walks have looked at */
 } acs_reduction;
 
 void acs_reduction_fini(acs_reduction *reduction);

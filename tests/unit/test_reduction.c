@@ -1,10 +1,11 @@
 /*
  * The transitive reduction of random growing graphs, beside what a matrix of all paths says: alone, and in the files of
- * ACS_DOT, whose ops lie further apart than the order of captures remembers.
+ * ACS_DOT, whose ops lie further apart than the order of captures remembers. The steps that it takes are counted.
  */
 #include "report_fixture.h"
 
 #include "base/base.h"
+#include "base/tuning.h"
 #include "capture/reduction.h"
 
 #include <inttypes.h>
@@ -92,6 +93,62 @@ static void kept_edges_are_those_that_no_path_implies(void **state)
         }
         acs_reduction_fini(&r);
     }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ steps */
+
+static uint32_t add_node(acs_reduction *r, uint32_t *list, uint32_t count)
+{
+    (void)acs_reduction_reduce(r, list, count);
+    return acs_reduction_add(r, list, count);
+}
+
+/*
+ * Rounds of copies behind which one node comes, as a kernel that reads all memory between copies of it. Copies name older
+ * ones, too, at any distance. Twice as many rounds take twice as many steps.
+ */
+static void what_lies_behind_a_meeting_is_not_looked_for(void **state)
+{
+    (void)state;
+    enum { COPIES = 40, FAR = 20 };
+    uint64_t random = 1;
+    acs_reduction r = {0};
+    for (uint32_t round = 0, met = 0; round < 500; round++) {
+        uint32_t list[COPIES + FAR], count, copy[COPIES];
+        for (uint32_t c = 0; c < COPIES; c++) {
+            for (count = 0; met && count < FAR;)
+                count += add_once(list, count, count ? 1 + below(&random, met) : met);
+            copy[c] = add_node(&r, list, count);
+        }
+        for (count = 0; count < COPIES; count++)
+            list[count] = copy[count];
+        met = add_node(&r, list, COPIES);
+        assert_int_not_equal(met, 0);
+    }
+    assert_in_range(r.edge_count, 400000, 450000);
+    assert_in_range(r.steps, 1, r.edge_count);
+    acs_reduction_fini(&r);
+}
+
+/* Two strands that never meet, each of whose nodes has edges to some at its beginning: searches for these are given up. */
+static void walks_together_take_so_many_steps_for_each_node(void **state)
+{
+    (void)state;
+    enum { NODES = 6000, FAR = 15, BEGIN = NODES * FAR };
+    acs_reduction r = {0};
+    uint32_t last[2] = {0, 0};
+    for (uint32_t node = 1; node <= BEGIN; node++)
+        assert_int_equal(acs_reduction_add(&r, NULL, 0), node);
+    for (uint32_t node = 0; node < NODES; node++) {
+        uint32_t list[FAR + 1], count = 0;
+        if (last[node % 2])
+            list[count++] = last[node % 2];
+        for (uint32_t i = 0; i < FAR; i++)
+            list[count++] = 1 + node * FAR + i;
+        last[node % 2] = add_node(&r, list, count);
+    }
+    assert_in_range(r.steps, (uint64_t)NODES * TUNE_REDUCTION_STEPS / 2, (uint64_t)NODES * TUNE_REDUCTION_STEPS + FAR);
+    acs_reduction_fini(&r);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ programs */
@@ -253,6 +310,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kept_edges_are_those_that_no_path_implies),
+        cmocka_unit_test(what_lies_behind_a_meeting_is_not_looked_for),
+        cmocka_unit_test(walks_together_take_so_many_steps_for_each_node),
         cmocka_unit_test(files_have_no_edge_that_others_imply),
         cmocka_unit_test(a_stencil_has_few_edges_an_op),
     };
