@@ -158,11 +158,6 @@ static branch *innermost(const acs_context *context)
     return branch_below(context, tl_branches.count);
 }
 
-bool acs_decisions_in_branch(const acs_context *context)
-{
-    return innermost(context) != NULL;
-}
-
 static bool is_too_deep(const acs_context *context)
 {
     return tl_branches.beyond && tl_branches.too_deep == context;
@@ -444,7 +439,7 @@ static acs_op launch_decided(acs_draft *draft, const acs_launch_params *p)
 
 bool acs_decisions_decides(const acs_context *context, const acs_launch_params *p)
 {
-    return p->grid_from.word || (acs_context_modes(context) & ACS_MODE_DECISIONS && acs_decisions_in_branch(context));
+    return p->grid_from.word || (acs_context_modes(context) & ACS_MODE_DECISIONS && innermost(context));
 }
 
 acs_op acs_decisions_launch(acs_context *context, const acs_launch_params *p)

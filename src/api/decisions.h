@@ -8,8 +8,6 @@
 
 #include "api/draft.h"
 
-/* Whether the calling thread is in a section of the context. */
-bool acs_decisions_in_branch(const acs_context *context);
 /* Whether the GPU decides about the launch: acs_decisions_launch takes it then. */
 bool acs_decisions_decides(const acs_context *context, const acs_launch_params *params);
 /*

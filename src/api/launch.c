@@ -346,7 +346,7 @@ static acs_status fill_launch(acs_draft *draft, const acs_launch_params *p)
                         p->attributes.fit);
     if (ACS_UNLIKELY(p->attributes.variant > 1))
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': no version number %d: the kernel has none (acs_variants), or "
-                        "the GPU decides about the launch", acs_draft_name(draft), p->attributes.variant - 1);
+                        "its grid is read on the GPU", acs_draft_name(draft), p->attributes.variant - 1);
     ACS_TRY(acs_draft_uses(draft, &p->uses, (uint32_t)p->args.count, bytes));
     copy_args(record, &p->args, bytes);
     record->u.launch.kernel = *p->kernel;

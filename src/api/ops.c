@@ -52,13 +52,12 @@ static acs_op refuse_launch(acs_context *context, const acs_launch_params *p)
 static acs_op launch_expanded(acs_context *context, const acs_launch_params *p)
 {
     const uint64_t modes = acs_context_modes(context);
-    const bool decided = p->grid_from.word || (modes & ACS_MODE_DECISIONS && acs_decisions_in_branch(context));
-    if (ACS_UNLIKELY(decided && !(modes & ACS_MODE_CHECK)))
-        return acs_decisions_launch(context, p);
     if (ACS_UNLIKELY(modes & ACS_MODE_VARIANTS))
         return context->hooks->launch_version(context, p);
-    return ACS_UNLIKELY(modes & (ACS_MODE_CHECK | ACS_MODE_REPEATS)) ? context->hooks->launch(context, p)
-                                                                     : acs_launch_unchecked(context, p);
+    if (ACS_UNLIKELY(modes & (ACS_MODE_CHECK | ACS_MODE_REPEATS)))
+        return context->hooks->launch(context, p);
+    return ACS_UNLIKELY(acs_decisions_decides(context, p)) ? acs_decisions_launch(context, p)
+                                                           : acs_launch_unchecked(context, p);
 }
 
 acs_op acs_launch(acs_context *context, const acs_launch_params *p)

@@ -4,6 +4,7 @@
  * acs_op_hooks alone. Keeps nothing.
  */
 #include "api/program_order.h"
+#include "api/decisions.h"
 #include "api/draft.h"
 #include "api/failures.h"
 #include "bundles/bundler.h"
@@ -72,6 +73,8 @@ static acs_op launch_beside(acs_context *context, const acs_launch_params *param
     const uint64_t modes = acs_context_modes(context);
     if (modes & ACS_MODE_CHECK)
         return acs_check_launch(context, params);
+    if ((modes & ACS_MODE_DECISIONS || params->grid_from.word) && acs_decisions_decides(context, params))
+        return acs_decisions_launch(context, params);
     acs_op op = (modes & ACS_MODES_LAUNCH) == ACS_MODE_REPEATS ? acs_repeats_launch(context, params) : 0;
     return op ? op : acs_launch_unchecked(context, params);
 }

@@ -186,10 +186,12 @@ acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, con
 uint32_t acs_book_side_by_side(acs_variant_book *book, const acs_segment *segments, size_t count)
 {
     acs_core *core = &book->context->core;
-    const uint64_t number = acs_fifo_last(core->fifo) + 1, settled = acs_core_settled(core);
+    const uint64_t window = (uint64_t)book->context->options.window;
+    pthread_mutex_lock(&book->mutex); /* numbers rise from launch to launch */
+    /* In this order: ops of other threads that come and end in between have higher numbers. */
+    const uint64_t settled = acs_core_settled(core), number = acs_fifo_last(core->fifo) + 1;
     /* What is further back will have left the window before the launch enters it. */
-    const uint64_t window = (uint64_t)book->context->options.window, before = number > window ? number - window : 0;
-    pthread_mutex_lock(&book->mutex);
+    const uint64_t before = number > window ? number - window : 0;
     const uint32_t ops = acs_strands_add(&book->strands, segments, count, number, settled > before ? settled : before);
     pthread_mutex_unlock(&book->mutex);
     return ops;

@@ -5,6 +5,7 @@
  */
 #include "variants/launch.h"
 
+#include "api/decisions.h"
 #include "variants/book.h"
 #include "variants/make.h"
 #include "variants/tune.h"
@@ -119,8 +120,10 @@ static acs_op launch_of_set(acs_context *context, const acs_launch_params *p, co
                  acs_variant_kernel_name(p), pinned - 1, set->count - 1);
         return refuse(context, p);
     }
-    if (pinned)
+    if (pinned && !p->grid_from.word) /* else the kernel in its own shape, or refused there */
         return launch_fixed(context, p, set, pinned - 1, next);
+    if (acs_decisions_decides(context, p))
+        return next(context, p);
     acs_variant_problem(p, &key);
     if (acs_book_find(context->variants, set, acs_variant_kernel_name(p), &key, &entry) != ACS_OK)
         return refuse(context, p);

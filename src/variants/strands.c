@@ -41,7 +41,7 @@ static void move_to_front(acs_strands *s, uint64_t strand, uint64_t number)
 uint32_t acs_strands_add(acs_strands *s, const acs_segment *segments, size_t count, uint64_t number, uint64_t ended)
 {
     const uint64_t behind = strand_behind(s, segments, count), strand = behind ? behind : ++s->made;
-    uint32_t side_by_side = 0;
+    uint32_t side_by_side = 1; /* itself: that it has not ended is no matter of `ended` */
     move_to_front(s, strand, number);
     for (size_t i = 0; i < count; i++)
         if (has_bytes(&segments[i]) && segments[i].access & ACS_WRITE)

@@ -4,6 +4,8 @@
  */
 #include "variants_fixture.h"
 
+#include "variants/strands.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -92,6 +94,38 @@ static void a_pin_that_cannot_be_kept_is_refused(void **state)
     assert_int_equal(acs_variants(&g_nothing, NULL, 0), ACS_OK);
     acs_clear(context);
     assert_int_equal(acs_close(context), ACS_OK);
+}
+
+/* What the GPU decides is the kernel as it stands, unless the program pins a version. */
+static void a_section_runs_the_base_or_what_is_pinned(void **state)
+{
+    (void)state;
+    const profile_file file = write_profile(g_lines);
+    for (int check = 0; check < 2; check++) {
+        acs_options options = variant_options(file.path);
+        options.check = check ? ACS_CHECK_READS : ACS_CHECK_OFF;
+        acs_context *context = open_with(&options);
+        int counts[VERSIONS][PLACES] = {{0}}, unpinned[PLACES] = {0};
+        uint32_t on = 1, word[3] = {1, 1, 1};
+        assert_int_equal(acs_if(context, &on), ACS_OK);
+        for (int version = 0; version < VERSIONS; version++)
+            assert_int_not_equal(queue_work(context, counts[version], 2, ACS_VARIANT(version), (char *)counts[version]), 0);
+        assert_int_not_equal(queue_work(context, unpinned, 2, acs_no_attributes(), (char *)unpinned), 0);
+        assert_int_equal(queue_work(context, unpinned, 3, ACS_VARIANT(2), (char *)unpinned), 0);
+        assert_error(ACS_ERR_ARGUMENT, "'narrow' cannot run this launch");
+        assert_int_equal(acs_end_if(context), ACS_OK);
+        int *at = unpinned, n = 2;
+        assert_int_equal(ACS_LAUNCH_WITH(context, ACS_VARIANT(1), &g_base, ACS_GRID_AT(word, 8), 1, 0, ACS_ARGS(at, n),
+                                         ACS_USES(ACS_INOUT(unpinned, sizeof unpinned))), 0);
+        assert_error(ACS_ERR_ARGUMENT, "its grid is read on the GPU");
+        acs_clear(context);
+        for (int version = 0; version < VERSIONS; version++)
+            assert_in_range(counts[version][version], 1, check ? 1000 : 1);
+        assert_int_not_equal(unpinned[BASE], 0);
+        assert_int_equal(unpinned[WIDE] + unpinned[NARROW], 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+    assert_int_equal(unlink(file.path), 0);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- fixed */
@@ -201,6 +235,19 @@ static void what_runs_side_by_side_decides(void **state)
     assert_int_equal(stats_of(context).trials, 0);
     assert_int_equal(acs_close(context), ACS_OK);
     assert_int_equal(unlink(file.path), 0);
+}
+
+/* Ops of other threads may come and end before a launch is counted: it still runs beside itself. */
+static void a_launch_counts_itself_whatever_has_ended(void **state)
+{
+    (void)state;
+    static acs_strands strands;
+    static char bytes[2];
+    const acs_segment one = ACS_INOUT(&bytes[0], 1), other = ACS_INOUT(&bytes[1], 1);
+    assert_int_equal(acs_strands_add(&strands, &one, 1, 5, 9), 1);
+    assert_int_equal(acs_strands_add(&strands, &other, 1, 6, 4), 2);
+    assert_int_equal(acs_strands_add(&strands, &one, 1, 7, 7), 1);
+    assert_int_equal(acs_strands_add(&strands, &one, 0, 8, 6), 2);
 }
 
 static void an_op_in_a_group_has_one_version(void **state)
@@ -366,10 +413,12 @@ int main(void)
         SET(bad_declarations_are_refused),
         SET(numbers_are_by_name),
         SET(a_pinned_version_runs_in_its_shape),
+        SET(a_section_runs_the_base_or_what_is_pinned),
         SET(a_pin_that_cannot_be_kept_is_refused),
         SET(fixed_runs_the_best_on_the_whole),
         SET(a_fit_is_said_by_the_program),
         SET(what_runs_side_by_side_decides),
+        cmocka_unit_test(a_launch_counts_itself_whatever_has_ended),
         SET(an_op_in_a_group_has_one_version),
         SET(versions_are_tried_where_there_is_no_profile),
         SET(learnt_times_belong_to_their_kernel),
