@@ -95,7 +95,7 @@ struct acs_context {
     acs_eventcount host_work;      /* the thread of host functions sleeps here */
     acs_eventcount ends;           /* callers sleep here until their condition may be true */
     acs_ledger *ledgers[ACS_DEVICES_MOST]; /* of each device; NULL: not known to be shared with other programs */
-    pthread_mutex_t *order;        /* lock of program order (program_order.h); NULL: none is needed */
+    acs_lock *order;        /* lock of program order (program_order.h); NULL: none is needed */
     int cpus[256];                 /* CPUs to pin threads to, `cpu_count` of them (ACS_CPUS) */
     uint32_t cpu_count;
     _Atomic(uint32_t) cpu_turn;    /* number of threads that were given a CPU */

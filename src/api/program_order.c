@@ -6,22 +6,10 @@
 
 #include <stdlib.h>
 
-static int make_lock(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attributes;
-    int error = pthread_mutexattr_init(&attributes);
-    if (error)
-        return error;
-    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE); /* fails only for unknown types */
-    error = pthread_mutex_init(lock, &attributes);
-    (void)pthread_mutexattr_destroy(&attributes);
-    return error;
-}
-
 acs_status acs_order_open(acs_context *context)
 {
-    pthread_mutex_t *lock = malloc(sizeof *lock);
-    if (!lock || make_lock(lock)) {
+    acs_lock *lock = malloc(sizeof *lock);
+    if (!lock || acs_lock_init_recursive(lock, ACS_RANK_ORDER)) {
         free(lock);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make the mutex of program order");
     }
@@ -32,7 +20,7 @@ acs_status acs_order_open(acs_context *context)
 void acs_order_close(acs_context *context)
 {
     if (context->order)
-        (void)pthread_mutex_destroy(context->order);
+        acs_lock_fini(context->order);
     free(context->order);
     context->order = NULL;
 }

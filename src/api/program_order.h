@@ -16,13 +16,19 @@ void acs_order_close(acs_context *context);
 static inline void acs_order_lock(acs_context *context)
 {
     if (ACS_UNLIKELY(context->order != NULL))
-        pthread_mutex_lock(context->order);
+        acs_lock_acquire(context->order);
+}
+
+/* Take it if that needs no wait. False: another thread has it. */
+static inline bool acs_order_try(acs_context *context)
+{
+    return ACS_LIKELY(context->order == NULL) || acs_lock_try(context->order);
 }
 
 static inline void acs_order_unlock(acs_context *context)
 {
     if (ACS_UNLIKELY(context->order != NULL))
-        pthread_mutex_unlock(context->order);
+        acs_lock_release(context->order);
 }
 
 /* A draft begins: take the lock, until acs_order_leave when the draft is queued or dropped. */

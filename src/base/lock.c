@@ -18,15 +18,17 @@ static _Thread_local unsigned tl_held[ACS_RANK_LOG + 1];
 static const char *rank_name(int rank)
 {
     static const char *const names[] = {
-        [ACS_RANK_REGISTRY] = "REGISTRY", [ACS_RANK_CAPTURE] = "CAPTURE", [ACS_RANK_CORE] = "CORE",
-        [ACS_RANK_SLEEP] = "SLEEP",       [ACS_RANK_BACKEND] = "BACKEND", [ACS_RANK_POOL] = "POOL",
-        [ACS_RANK_LOG] = "LOG",
+        [ACS_RANK_REGISTRY] = "REGISTRY", [ACS_RANK_ORDER] = "ORDER", [ACS_RANK_BLOCKS] = "BLOCKS",
+        [ACS_RANK_CAPTURE] = "CAPTURE",   [ACS_RANK_CORE] = "CORE",   [ACS_RANK_SLEEP] = "SLEEP",
+        [ACS_RANK_BACKEND] = "BACKEND",   [ACS_RANK_POOL] = "POOL",   [ACS_RANK_LOG] = "LOG",
     };
     return names[rank];
 }
 
 static void rank_check(const acs_lock *lock)
 {
+    if (lock->recursive && tl_held[lock->rank])
+        return; /* the thread has it */
     /*
      * Its own rank is refused, too: two locks of one rank have no order, so two threads could take both and deadlock.
      */
@@ -71,8 +73,21 @@ int acs_lock_init(acs_lock *lock, int rank)
 {
     if (rank < ACS_RANK_REGISTRY || rank > ACS_RANK_LOG)
         return EINVAL;
-    lock->rank = rank;
+    *lock = (acs_lock){.rank = rank};
     return pthread_mutex_init(&lock->mutex, NULL);
+}
+
+int acs_lock_init_recursive(acs_lock *lock, int rank)
+{
+    pthread_mutexattr_t attributes;
+    int error = pthread_mutexattr_init(&attributes);
+    if (error)
+        return error;
+    *lock = (acs_lock){.rank = rank, .recursive = true};
+    (void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE); /* fails only for unknown types */
+    error = pthread_mutex_init(&lock->mutex, &attributes);
+    (void)pthread_mutexattr_destroy(&attributes);
+    return error;
 }
 
 void acs_lock_fini(acs_lock *lock)

@@ -1,6 +1,6 @@
 /*
  * Mutexes with a rank. Take them in increasing rank; builds with ACS_ASSERTIONS abort on a reversal, naming both ranks.
- * No lock is held across a call of a backend that can block, or of user code (except ACS_RANK_CAPTURE). The plain
+ * No lock behind CAPTURE is held across a call of a backend that can block, or of user code. The plain
  * mutexes of the default context and of the registry of contexts are taken before all of these.
  */
 #ifndef ACS_LOCK_H
@@ -12,6 +12,8 @@
 
 enum acs_rank {
     ACS_RANK_REGISTRY = 1, /* list of contexts, default context */
+    ACS_RANK_ORDER,        /* program order of one context, where ops are looked at or marked; held while they run */
+    ACS_RANK_BLOCKS,       /* a context's relocatable blocks; held while an op that names one is queued */
     ACS_RANK_CAPTURE,      /* a context's captures; held while nodes are added and library calls run for them */
     ACS_RANK_CORE,         /* window and scheduler of one context */
     ACS_RANK_SLEEP,        /* a context's eventcounts */
@@ -23,10 +25,13 @@ enum acs_rank {
 typedef struct acs_lock {
     pthread_mutex_t mutex;
     int rank;
+    bool recursive;
 } acs_lock;
 
 /* 0, or an errno. */
 int acs_lock_init(acs_lock *lock, int rank);
+/* A lock that its holder may take again, whatever it took since. No thread holds two such locks of one rank. */
+int acs_lock_init_recursive(acs_lock *lock, int rank);
 void acs_lock_fini(acs_lock *lock);
 void acs_lock_acquire(acs_lock *lock);
 bool acs_lock_try(acs_lock *lock);

@@ -3,8 +3,8 @@
  * its contents. Called by the files that decide where contents lie, under the lock of relocatable blocks. Decides
  * nothing itself.
  *
- * The lock is taken before all others. It is held while an op is queued, also while that waits for room; a thread that
- * steps the core meanwhile never takes it.
+ * The lock is taken behind that of program order and before all others. It is held while an op is queued, also while that
+ * waits for room; a thread that steps the core meanwhile never takes it.
  */
 #include "residency/relocatable.h"
 
@@ -19,25 +19,28 @@
 void acs_relocatables_enter(acs_context *context)
 {
     acs_order_lock(context);
-    while (context->stepper && pthread_mutex_trylock(&context->relocatables->lock) != 0)
+    while (context->stepper && !acs_lock_try(&context->relocatables->lock))
         context->stepper->wait_for_thread(context);
     if (!context->stepper)
-        pthread_mutex_lock(&context->relocatables->lock);
+        acs_lock_acquire(&context->relocatables->lock);
     context->relocatables->hold++;
 }
 
 void acs_relocatables_leave(acs_context *context)
 {
-    pthread_mutex_unlock(&context->relocatables->lock);
+    acs_lock_release(&context->relocatables->lock);
     acs_order_unlock(context);
 }
 
 bool acs_relocatables_try(acs_context *context)
 {
-    if (pthread_mutex_trylock(&context->relocatables->lock) != 0)
+    if (!acs_order_try(context))
         return false;
+    if (!acs_lock_try(&context->relocatables->lock)) {
+        acs_order_unlock(context);
+        return false;
+    }
     context->relocatables->hold++;
-    acs_order_lock(context); /* the draft has this lock already, so this does not wait */
     return true;
 }
 

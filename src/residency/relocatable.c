@@ -21,7 +21,7 @@ acs_status acs_relocatables_open(acs_context *context)
     if (!context->pooled)
         return ACS_OK;
     acs_relocatables *r = calloc(1, sizeof *r);
-    if (!r || pthread_mutex_init(&r->lock, NULL) != 0) {
+    if (!r || acs_lock_init(&r->lock, ACS_RANK_BLOCKS) != 0) {
         free(r);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of relocatable blocks");
     }
@@ -50,7 +50,7 @@ void acs_relocatables_close(acs_context *context)
         acs_relocatable_unlink(context, m);
     }
     if (r)
-        pthread_mutex_destroy(&r->lock);
+        acs_lock_fini(&r->lock);
     free(r);
     context->relocatables = NULL;
 }

@@ -83,7 +83,7 @@ typedef struct acs_found {
 enum { ACS_FOUND = 16 };
 
 struct acs_relocatables {
-    pthread_mutex_t lock;     /* guards all fields below, and program order among ops that name relocatable blocks */
+    acs_lock lock;            /* guards all fields below, and program order among ops that name relocatable blocks */
     acs_relocatable first;    /* head of the ring of all blocks */
     acs_relocatable *touched; /* list of blocks that the op that is being bound names */
     uint64_t hold;            /* number of times that the lock was taken, or a block came or went */
@@ -114,7 +114,7 @@ void acs_relocatables_close(acs_context *context);
  */
 void acs_relocatables_enter(acs_context *context);
 void acs_relocatables_leave(acs_context *context);
-/* Take the lock if that needs no wait. False: another thread has it. */
+/* Take the lock if that needs no wait. False: another thread has it, or that of program order. */
 bool acs_relocatables_try(acs_context *context);
 /* Whether there are no relocatable blocks, and never were lazy ones. */
 static inline bool acs_relocatables_none(const acs_context *context)
