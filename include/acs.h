@@ -1346,7 +1346,7 @@ acs_status acs_clear(acs_context *context);
 /**
  * Let ACS_CHECK=writes, reads and all watch memory that acs_malloc did not make, as they watch blocks of acs_malloc: they
  * find kernels that change or read it without naming it. Ops can write it, and it stays until acs_check_unregister or
- * acs_close. With other values of ACS_CHECK the call does nothing. Any thread; does not wait for ops.
+ * acs_close. With other values of ACS_CHECK the call does nothing. Any thread; waits while another thread's op is looked at.
  * @param ptr    Device memory, or memory of the process. Bytes that are in a block of acs_malloc too count as the block's.
  * @param bytes  More than 0. Each call needs an acs_check_unregister of its own; ranges may overlap.
  * @retval ACS_ERR_ARGUMENT  `ptr` is NULL, or `bytes` is 0 or too large.
@@ -1354,7 +1354,7 @@ acs_status acs_clear(acs_context *context);
  */
 acs_status acs_check_register(acs_context *context, const void *ptr, size_t bytes);
 /**
- * No longer watch memory that acs_check_register was given. Call it before the memory is freed.
+ * No longer watch memory that acs_check_register was given. Call it before the memory is freed; it waits as that does.
  * @retval ACS_ERR_ARGUMENT  nothing that begins at `ptr` is registered. Not with other values of ACS_CHECK.
  */
 acs_status acs_check_unregister(acs_context *context, const void *ptr);

@@ -63,8 +63,8 @@ typedef struct acs_variant {
  * Declare versions of a kernel, for all later launches that name it, in all contexts. The kernel itself, in the launch's own
  * shape, is the version "base" with number 0; variants[i] has number i + 1. A launch may pin its version (ACS_VARIANT). Else
  * the runtime picks one (ACS_VARIANTS, ACS_PROFILE), which is "base" in sections and loops that the GPU decides. Where the
- * GPU reads the grid a launch can pin no other one. The footprint is always that of the launch, computed from the launch's own
- * grid and arguments.
+ * GPU reads the grid a launch can pin no other one. The footprint is always that of the launch, computed from the launch's
+ * own grid and arguments.
  *
  * If versions round differently, results depend on the choice. With ACS_VARIANTS=fixed the choice depends on the profile
  * alone, never on timing. ACS_SERIAL, ACS_DISABLE and ACS_CHECK choose so, too.

@@ -16,12 +16,7 @@ acs_status acs_checks_open(acs_context *context)
     if (context->options.check <= ACS_CHECK_OVERLAP)
         return ACS_OK;
     context->checks = calloc(1, sizeof *context->checks);
-    if (!context->checks || pthread_mutex_init(&context->checks->lock, NULL)) {
-        free(context->checks);
-        context->checks = NULL;
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for ACS_CHECK");
-    }
-    return ACS_OK;
+    return context->checks ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for ACS_CHECK");
 }
 
 void acs_checks_close(acs_context *context)
@@ -39,7 +34,6 @@ void acs_checks_close(acs_context *context)
                       "behind a failure", (unsigned long long)all->left_out);
     if (all->ops)
         (void)fputc('\n', stderr);
-    (void)pthread_mutex_destroy(&all->lock);
     free(all->registered);
     free(all);
     context->checks = NULL;
@@ -84,7 +78,7 @@ acs_status acs_check_register(acs_context *context, const void *ptr, size_t byte
     acs_checks *all = context->checks;
     if (!all)
         return ACS_OK;
-    pthread_mutex_lock(&all->lock);
+    acs_order_lock(context);
     if (all->registered_count == all->registered_room) {
         const size_t room = 2 * all->registered_room + 8;
         acs_registered *more = realloc(all->registered, room * sizeof *more);
@@ -95,7 +89,7 @@ acs_status acs_check_register(acs_context *context, const void *ptr, size_t byte
     const uint64_t first = (uint64_t)(uintptr_t)ptr;
     if (fits)
         all->registered[all->registered_count++] = (acs_registered){first, first + bytes};
-    pthread_mutex_unlock(&all->lock);
+    acs_order_unlock(context);
     return fits ? ACS_OK : ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to register %zu bytes", bytes);
 }
 
@@ -108,13 +102,13 @@ acs_status acs_check_unregister(acs_context *context, const void *ptr)
     if (!all)
         return ACS_OK;
     bool found = false;
-    pthread_mutex_lock(&all->lock);
+    acs_order_lock(context);
     for (size_t i = all->registered_count; i-- > 0 && !found;) {
         found = all->registered[i].first == (uint64_t)(uintptr_t)ptr;
         if (found)
             all->registered[i] = all->registered[--all->registered_count];
     }
-    pthread_mutex_unlock(&all->lock);
+    acs_order_unlock(context);
     return found ? ACS_OK : ACS_FAIL(ACS_ERR_ARGUMENT, 0, "no registered memory begins at %p", ptr);
 }
 
@@ -124,7 +118,7 @@ bool acs_checks_registered(acs_context *context, uint64_t address, uint64_t *fir
     if (!all)
         return false;
     *bytes = 0;
-    pthread_mutex_lock(&all->lock);
+    acs_order_lock(context);
     for (size_t i = 0; i < all->registered_count; i++) {
         const acs_registered *r = &all->registered[i];
         if (address < r->first || address >= r->end || r->end - r->first <= *bytes)
@@ -132,6 +126,6 @@ bool acs_checks_registered(acs_context *context, uint64_t address, uint64_t *fir
         *first = r->first;
         *bytes = r->end - r->first;
     }
-    pthread_mutex_unlock(&all->lock);
+    acs_order_unlock(context);
     return *bytes != 0;
 }

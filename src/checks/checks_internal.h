@@ -12,8 +12,6 @@
 
 #include "base/tuning.h"
 
-#include <pthread.h>
-
 /* What is known of the launches of a call site. */
 typedef struct acs_checked_site {
     const acs_site *site;
@@ -27,9 +25,8 @@ typedef struct acs_checked_site {
     uint64_t looks;    /* launches that were looked at */
 } acs_checked_site;
 
-/* The checks of a context. Guarded by the lock of program order, but for what was registered. */
+/* The checks of a context. Guarded by the lock of program order: memory is unregistered when no launch is looked at. */
 struct acs_checks {
-    pthread_mutex_t lock; /* guards the next three fields */
     acs_registered *registered;
     size_t registered_count, registered_room;
     acs_checked_site sites[TUNE_CHECK_SITES];

@@ -165,7 +165,9 @@ bool acs_compare_differs(const acs_image *image, const acs_spans *spans)
 static void add_use(const stretch *row, acs_use *use)
 {
     for (uint64_t i = row->first; i < row->end; i++) {
-        use->scrambled |= !is_same_at(row, ACS_COPY_BEFORE, ACS_COPY_GIVEN, i);
+        const bool same = is_same_at(row, ACS_COPY_BEFORE, ACS_COPY_GIVEN, i);
+        use->scrambled |= !same;
+        use->all_scrambled &= !same;
         if (is_unwritten(row, i))
             use->kept = true;
         else
@@ -175,7 +177,7 @@ static void add_use(const stretch *row, acs_use *use)
 
 acs_use acs_compare_use(const acs_image *image, const acs_segment *segment)
 {
-    acs_use use = {.changed = false};
+    acs_use use = {.all_scrambled = true};
     for (uint64_t row = 0; row < segment->rows; row++) {
         const uint64_t first = segment->base + row * segment->pitch_bytes, end = first + segment->row_bytes;
         for (uint64_t at = first; at < end;) {

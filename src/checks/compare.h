@@ -32,6 +32,7 @@ bool acs_compare_differs(const acs_image *image, const acs_spans *spans);
 /* What launch and trial did to a segment that was scrambled. */
 typedef struct acs_use {
     bool scrambled; /* a byte was, so the rest is known */
+    bool all_scrambled; /* each byte was */
     bool written;   /* one of them wrote a byte */
     bool kept;      /* a byte was written by neither */
     bool changed;   /* the launch changed a byte */

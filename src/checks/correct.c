@@ -1,7 +1,8 @@
 /*
  * The footprint as it should be (checks_internal.h). Bytes that were found outside it may belong to a segment of another
  * place, length or pitch. Such a segment is guessed and takes the place of the declared one if the check, run once more,
- * finds nothing about it. Bytes that no guess explains become a segment of their own. Called by launch_check.c.
+ * finds nothing about it, and if all declared bytes are still named that the launch may need. Bytes that no guess explains
+ * become a segment of their own. Called by launch_check.c.
  */
 #include "checks/checks_internal.h"
 
@@ -173,21 +174,61 @@ static bool finds_nothing(acs_launch_check *c)
     return !any;
 }
 
+static bool has_found(const acs_checked *found, acs_finding_kind kind)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < found->count; i++)
+        any |= found->findings[i].kind == kind;
+    return any;
+}
+
+/* Whether the launch left the bytes alone, which are out: in a trial all of them are others, and stay. */
+static bool leaves(acs_launch_check *c, uint64_t first, uint64_t end)
+{
+    const acs_segment bytes = ACS_OUT((void *)(uintptr_t)first, end - first);
+    const acs_scrambled out = {ACS_SCRAMBLE_OUT, ACS_SCRAMBLE_ALL, first, end};
+    if (has_found(&c->found, ACS_FOUND_READS_OUT) || has_found(&c->found, ACS_FOUND_FAILS) ||
+        acs_trial_scrambled(c, &out) == ACS_TRIAL_FAILED)
+        return false;
+    const acs_use use = acs_compare_use(&c->image, &bytes);
+    return use.all_scrambled && !use.written;
+}
+
+/*
+ * Whether these spans have all that is declared, but for bytes that the launch is known to leave alone. What is read stays,
+ * since data may hide a read.
+ */
+static bool keeps_declared(acs_launch_check *c, const acs_spans *spans)
+{
+    size_t at = 0;
+    bool keeps = true;
+    for (size_t i = 0; i < c->spans.count; i++) {
+        const acs_span *was = &c->spans.list[i];
+        for (uint64_t address = was->first, until; keeps && address < was->end; address = until) {
+            const uint8_t lacks = was->access & (uint8_t)~acs_spans_at(spans, &at, address, &until);
+            until = until < was->end ? until : was->end;
+            keeps = !lacks || (was->access == ACS_WRITE && leaves(c, address, until));
+        }
+    }
+    return keeps;
+}
+
 /* The same for the footprint as it stands. The word that a grid is read from is not in it, but the op reads it. */
 static bool is_right(const correction *w)
 {
     acs_launch_check *c = w->c;
     const acs_spans declared = c->spans;
+    acs_spans spans;
     uint32_t count = list_all(w);
     for (uint32_t i = c->found.segment_count; i < c->segment_count; i++)
         w->all[count++] = c->segments[i];
-    if (!acs_spans_make(w->all, count, &c->spans)) {
-        c->spans = declared;
+    if (!acs_spans_make(w->all, count, &spans))
         return false;
-    }
-    const bool right = finds_nothing(c);
-    acs_spans_free(&c->spans);
+    bool right = keeps_declared(c, &spans);
+    c->spans = spans;
+    right = right && finds_nothing(c);
     c->spans = declared;
+    acs_spans_free(&spans);
     return right;
 }
 
@@ -206,12 +247,10 @@ static bool is_related(const correction *w, uint32_t segment, const acs_finding 
            acs_findings_same_pointer(&w->c->found, s->base, b->first);
 }
 
-/* Whether the guess is right. ACS_CHECK=writes does not see reads, so then a segment that is read loses no bytes. */
-static bool holds(const correction *w, guess which, uint32_t segment, uint8_t access)
+/* Whether the guess is right. */
+static bool holds(const correction *w, uint32_t segment, uint8_t access)
 {
     w->list[segment].access = access;
-    if (w->c->context->options.check == ACS_CHECK_WRITES && which < GUESS_WIDTH && access & ACS_READ)
-        return false;
     return is_right(w);
 }
 
@@ -223,9 +262,9 @@ static bool correct_segment(correction *w, uint32_t segment, const acs_finding *
     for (int which = 0; which < GUESSES; which++) {
         if (!make_guess(&was, &f->bytes, (guess)which, &w->list[segment]))
             continue;
-        if (holds(w, (guess)which, segment, declared))
+        if (holds(w, segment, declared))
             return true;
-        if (was.access != declared && holds(w, (guess)which, segment, was.access))
+        if (was.access != declared && holds(w, segment, was.access))
             return true;
     }
     w->list[segment] = was;
@@ -252,9 +291,7 @@ static void correct_access(correction *w, const acs_finding *f, bool *lacks)
     if (!f->bytes.bytes || f->segment == UINT32_MAX || f->kind == ACS_FOUND_READS_UNNAMED || f->kind == ACS_FOUND_FAILS)
         return;
     acs_segment *s = &w->list[f->segment];
-    s->access = ACS_UPDATE;
-    if (f->kind == ACS_FOUND_READS_OUT && !acs_compare_use(&w->c->image, s).changed)
-        s->access = ACS_READ;
+    s->access = ACS_UPDATE; /* a write may be hidden as a read may be */
     *lacks = unnamed && f->bytes.end > acs_segment_end(s);
 }
 
@@ -263,9 +300,13 @@ static bool correct_all(correction *w)
 {
     acs_checked *found = &w->c->found;
     bool right = false;
-    for (uint32_t i = 0; i < found->count; i++)
-        correct_access(w, &found->findings[i], &w->lacks[i]);
-    for (uint32_t i = 0; i < found->count && !w->c->once; i++) {
+    bool tries = !w->c->once;
+    for (uint32_t i = 0; i < found->count; i++) {
+        const acs_finding *f = &found->findings[i];
+        correct_access(w, f, &w->lacks[i]);
+        tries &= f->kind != ACS_FOUND_WRITES_UNNAMED || !f->bytes.range->shared; /* which no trial may change */
+    }
+    for (uint32_t i = 0; i < found->count && tries; i++) {
         if (!w->lacks[i])
             continue;
         w->lacks[i] = false;
@@ -274,7 +315,7 @@ static bool correct_all(correction *w)
         explain(w, &found->findings[i], &w->lacks[i]);
         right |= !w->lacks[i];
     }
-    return right || (!w->c->once && is_right(w));
+    return right || (tries && is_right(w));
 }
 
 /* Put the accesses back as the program has named them, where a decided op is checked with others. */

@@ -316,7 +316,7 @@ static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
         break;
     case ACS_FOUND_READS_OUT:
         print_segment(to, c, f, "reads old bytes among",
-                      acs_compare_use(c->image, &c->segments[f->segment]).changed ? "inout" : "in");
+                      acs_compare_use(c->image, &c->segments[f->segment]).changed ? "inout" : "in, or inout");
         break;
     case ACS_FOUND_UNWRITTEN:
         print_segment(to, c, f, "did not write", "inout");

@@ -33,7 +33,8 @@ static void add_range(acs_image *image, acs_memory_range range)
 static void add_block(void *user, const acs_block *block)
 {
     const uint64_t first = (uint64_t)(uintptr_t)block->ptr;
-    add_range(user, (acs_memory_range){.first = first, .end = first + block->bytes, .site = block->site});
+    add_range(user, (acs_memory_range){.first = first, .end = first + block->bytes, .site = block->site,
+                                       .shared = !acs_memory_is_device(block->kind)});
 }
 
 /* A lazy block is one by its own address. The memory in which its contents are is none: see remove_hidden. */
@@ -107,11 +108,11 @@ static void add_named(acs_image *image, const acs_spans *spans)
         while (r < known && image->list[r].end <= first)
             r++;
         for (size_t at = r; first < end; at++) {
-            const acs_memory_range *next = at < known ? &image->list[at] : NULL;
-            const uint64_t until = next && next->first < end ? next->first : end;
+            const bool more = at < known && image->list[at].first < end;
+            const uint64_t until = more ? image->list[at].first : end, behind = more ? image->list[at].end : end;
             if (first < until && is_reached(image->context, first) && is_reached(image->context, until - 1))
                 add_range(image, (acs_memory_range){.first = first, .end = until, .origin = ACS_ORIGIN_NAMED});
-            first = next && next->first < end ? next->end : end;
+            first = behind; /* add_range may have moved the list */
         }
     }
     take_apart(image);
@@ -142,7 +143,8 @@ bool acs_image_find(acs_image *image, acs_context *context, const acs_registered
     acs_relocatables_each_lazy(context, remove_hidden, image);
     acs_relocatables_each_lazy(context, add_lazy, image);
     for (size_t i = 0; i < registered_count; i++)
-        add_range(image, (acs_memory_range){registered[i].first, registered[i].end, ACS_ORIGIN_REGISTERED, NULL, 0, {NULL}});
+        add_range(image, (acs_memory_range){.first = registered[i].first, .end = registered[i].end,
+                                            .origin = ACS_ORIGIN_REGISTERED});
     take_apart(image);
     add_named(image, spans);
     if (!image->no_memory && make_copies(image))
@@ -192,12 +194,29 @@ static acs_op queue_copy(acs_context *context, void *to, const void *from, uint6
     return fits ? acs_draft_queue(&draft) : acs_draft_drop(&draft);
 }
 
-static bool copy_all(acs_image *image, acs_copy copy, bool load)
+/* Copy the bytes of a shared range that the op may write, between memory, which no op uses now, and a copy of it. */
+static void copy_written(const acs_memory_range *range, const acs_spans *spans, void *to, const void *from)
+{
+    size_t at = 0;
+    for (uint64_t address = range->first, until; address < range->end; address = until) {
+        const uint8_t access = acs_spans_at(spans, &at, address, &until);
+        const uint64_t place = address - range->first;
+        until = until < range->end ? until : range->end;
+        if (access & ACS_WRITE)
+            memcpy((char *)to + place, (const char *)from + place, (size_t)(until - address));
+    }
+}
+
+static bool copy_all(acs_image *image, const acs_spans *spans, acs_copy copy, bool load)
 {
     acs_op last = 0;
     bool good = true;
     for (size_t i = 0; good && i < image->count; i++) {
         acs_memory_range *range = &image->list[i];
+        if (range->shared && !load) {
+            copy_written(range, spans, (void *)(uintptr_t)range->first, range->copies[copy]);
+            continue;
+        }
         void *memory = (void *)(uintptr_t)range->first, *bytes = range->copies[copy];
         range->copied = queue_copy(image->context, load ? bytes : memory, load ? memory : bytes,
                                    range->end - range->first);
@@ -213,12 +232,12 @@ static bool copy_all(acs_image *image, acs_copy copy, bool load)
 
 bool acs_image_load(acs_image *image, acs_copy to)
 {
-    return copy_all(image, to, true);
+    return copy_all(image, NULL, to, true);
 }
 
-bool acs_image_store(acs_image *image, acs_copy from)
+bool acs_image_store(acs_image *image, const acs_spans *spans, acs_copy from)
 {
-    return copy_all(image, from, false);
+    return copy_all(image, spans, from, false);
 }
 
 /* --------------------------------------------------------------------------------------------------------- scramble */
@@ -241,7 +260,7 @@ static void scramble_range(const acs_image *image, const acs_memory_range *range
          address = until) {
         const uint8_t access = acs_spans_at(spans, &at, address, &until);
         until = until < end ? until : end;
-        if (acs_scramble_set_of(access) & which->set)
+        if (acs_scramble_set_of(access) & which->set && (!range->shared || access & ACS_WRITE))
             acs_scramble(&before, address - range->first, until - range->first, range->copies[ACS_COPY_GIVEN], &way);
     }
 }
@@ -250,7 +269,10 @@ void acs_image_scramble(const acs_image *image, const acs_spans *spans, const ac
 {
     for (size_t i = 0; i < image->count; i++) {
         const acs_memory_range *range = &image->list[i];
-        memcpy(range->copies[ACS_COPY_GIVEN], range->copies[ACS_COPY_BEFORE], (size_t)(range->end - range->first));
+        unsigned char *given = range->copies[ACS_COPY_GIVEN], *before = range->copies[ACS_COPY_BEFORE];
+        memcpy(given, range->shared ? (void *)(uintptr_t)range->first : before, (size_t)(range->end - range->first));
+        if (range->shared)
+            copy_written(range, spans, given, before);
         scramble_range(image, range, spans, which);
     }
 }

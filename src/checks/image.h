@@ -25,6 +25,7 @@ typedef struct acs_memory_range {
     uint64_t first, end;
     acs_memory_origin origin;
     const acs_site *site;  /* call of acs_malloc; NULL: not known */
+    bool shared;           /* what the op does not write, threads of the program may touch by themselves: ACS_MEMORY_HOST */
     acs_op copied;         /* the latest copy */
     unsigned char *copies[ACS_COPIES];
 } acs_memory_range;
@@ -51,8 +52,8 @@ void acs_image_free(acs_image *image);
 const acs_memory_range *acs_image_at(const acs_image *image, uint64_t address);
 /* Copy all memory to a copy, and wait for it. False: an op failed. */
 bool acs_image_load(acs_image *image, acs_copy to);
-/* The same back to the memory. */
-bool acs_image_store(acs_image *image, acs_copy from);
+/* The same back to the memory; of shared ranges what the op writes. */
+bool acs_image_store(acs_image *image, const acs_spans *spans, acs_copy from);
 
 /* Bytes that are scrambled: a set of these. */
 #define ACS_SCRAMBLE_UNNAMED (1 << 0) /* those that the op does not name */
@@ -68,7 +69,10 @@ typedef struct acs_scrambled {
     acs_scramble_level level;
     uint64_t first, end;
 } acs_scrambled;
-/* Make what a trial is given: the bytes from before the launch, with others in the place of these. */
+/*
+ * Make what a trial is given: the bytes from before the launch, with others in the place of these. In shared ranges that is
+ * so of the bytes that the op writes; others are as they are now.
+ */
 void acs_image_scramble(const acs_image *image, const acs_spans *spans, const acs_scrambled *which);
 
 #endif

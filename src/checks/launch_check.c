@@ -138,12 +138,10 @@ static bool find_footprint(acs_launch_check *c, bool *useless)
 /* Copy all memory. False: it cannot be. */
 static bool look_before(acs_launch_check *c)
 {
-    acs_checks *all = c->context->checks;
+    const acs_checks *all = c->context->checks;
     if (!c->segments || !c->named || !acs_spans_make(c->segments, c->segment_count, &c->spans))
         return false;
-    pthread_mutex_lock(&all->lock);
     const bool found = acs_image_find(&c->image, c->context, all->registered, all->registered_count, &c->spans);
-    pthread_mutex_unlock(&all->lock);
     c->found.image = &c->image;
     return found && acs_image_load(&c->image, ACS_COPY_BEFORE);
 }
@@ -180,7 +178,7 @@ static bool look_behind(acs_launch_check *c)
         acs_hints_find(c);
     c->context->checks->checked++;
     report_findings(c);
-    (void)acs_image_store(&c->image, ACS_COPY_AFTER); /* fails only on a lost device */
+    (void)acs_image_store(&c->image, &c->spans, ACS_COPY_AFTER); /* fails only on a lost device */
     return true;
 }
 

@@ -34,7 +34,7 @@ bool acs_trial_wait(acs_context *context)
 acs_trial_result acs_trial_scrambled(acs_launch_check *c, const acs_scrambled *which)
 {
     acs_image_scramble(&c->image, &c->spans, which);
-    if (!acs_image_store(&c->image, ACS_COPY_GIVEN) || !acs_trial_ended_well(c->context, acs_trial_launch(c)) ||
+    if (!acs_image_store(&c->image, &c->spans, ACS_COPY_GIVEN) || !acs_trial_ended_well(c->context, acs_trial_launch(c)) ||
         !acs_image_load(&c->image, ACS_COPY_TRIAL))
         return ACS_TRIAL_FAILED;
     return acs_compare_differs(&c->image, &c->spans) ? ACS_TRIAL_DIFFERS : ACS_TRIAL_SAME;

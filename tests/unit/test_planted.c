@@ -14,7 +14,6 @@
 #include "sanitizers.h"
 #include "report_fixture.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +120,8 @@ static expected launch_update(acs_context *context, const arrays *a, int n)
          {"reads old bytes among all 1024 bytes of segment 2, which is out: is it inout?", right}},
         {{x, ACS_IN(a->y, BYTES), z}, {"changed all 1024 bytes of segment 1, which is in: is it inout?", NULL}},
         {{ACS_OUT(a->x, BYTES), y, z},
-         {"reads old bytes among all 1024 bytes of segment 0, which is out: is it in?", right}},
+         {"reads old bytes among all 1024 bytes of segment 0, which is out: is it in, or inout?",
+          "ACS_USES(ACS_INOUT(a->x, 1024), ACS_OUT(a->y, 1024), ACS_INOUT(a->z, 1024))"}},
         {{ACS_OUT(a->x, BYTES), ACS_IN(a->y, BYTES), z},
          {"of segment 1, which is in: is it inout? Segments 0 and 1 may be swapped.", NULL}},
         {{ACS_INOUT(a->x, BYTES), y, ACS_IN(a->z, BYTES)}, {"is it inout? Segments 0 and 2 may be swapped.", NULL}},
@@ -130,9 +130,10 @@ static expected launch_update(acs_context *context, const arrays *a, int n)
         {{ACS_IN(a->x, BYTES - 1), y, z},
          {READS " (segment 0 has 1023 bytes, found 1024), from 'a->x' + 1023 bytes on, within 1 bytes", right}},
         {{ACS_IN(a->x, USED), y, z},
-         {" (segment 0 has 256 bytes, found 1024), from 'a->x' + 256 bytes on, within 768", right}},
+         {READS " (segment 0 has 256 bytes, found 1024), from 'a->x' + 256 bytes on, within 768", right}},
         {{ACS_IN(a->x + 1, BYTES), y, z},
-         {READS " (segment 0 starts 4 bytes too late), from 'a->x' on, within 4 bytes", right}},
+         {READS " (segment 0 starts 4 bytes too late), from 'a->x' on, within 4 bytes",
+          "ACS_USES(ACS_IN(a->x, 1028), ACS_OUT(a->y, 1024), ACS_INOUT(a->z, 1024))"}},
         {{ACS_IN(a->x + 64, BYTES / 4), y, z},
          {READS " (segment 0 starts 256 bytes too late and has 256 bytes, found 1024), from 'a->x' on, within 1024", right}},
         {{x, ACS_OUT(a->y, BYTES - 4), z},
@@ -151,7 +152,8 @@ static expected launch_update(acs_context *context, const arrays *a, int n)
         {{x, y, ACS_INOUT(a->z, BYTES / 2)},
          {"bytes " OUTSIDE " (segment 2 has 512 bytes, found 1024), from 'a->z' + 512 bytes", right}},
         {{x, y, ACS_INOUT(a->z + 1, BYTES)},
-         {"bytes " OUTSIDE " (segment 2 starts 4 bytes too late), from 'a->z' on, in 2048", right}},
+         {"bytes " OUTSIDE " (segment 2 starts 4 bytes too late), from 'a->z' on, in 2048",
+          "ACS_USES(ACS_IN(a->x, 1024), ACS_OUT(a->y, 1024), ACS_INOUT(a->z, 1028))"}},
         {{x, y, ACS_INOUT(a->z, BYTES - 4)},
          {"bytes " OUTSIDE " (segment 2 has 1020 bytes, found 1024), from 'a->z' + 1020 bytes", right}},
         {{ACS_IN(a->y, BYTES), ACS_OUT(a->x, BYTES), z}, {"changed all 1024 bytes of segment 0, which is in", NULL}},
@@ -178,9 +180,10 @@ static expected launch_tile(acs_context *context, const arrays *a, int n)
         {{ACS_TILE_IN(a->x + PITCH_ITEMS, ROW, ROWS - 1, PITCH), y},
          {READS " (segment 0 starts 128 bytes too late and has 7 rows, found 8), from 'a->x' on, within 64 bytes", right}},
         {{ACS_TILE_IN(a->x, ROW, ROWS, ROW), y},
-         {READS " (segment 0 has pitch 64, found 128), from 'a->x' + 512 bytes on, within 448 bytes", right}},
+         {READS " (segment 0 has 8 rows, found 15), from 'a->x' + 512 bytes on, within 448 bytes",
+          "ACS_USES(ACS_TILE_IN(a->x, 64, 15, 64), ACS_TILE_OUT(a->y, 64, 8, 128))"}},
         {{ACS_TILE_IN(a->x, ROW, ROWS, PITCH + 4), y},
-         {READS " (segment 0 has pitch 132, found 128), from 'a->x' + 128 bytes on", right}},
+         {READS ", from 'a->x' + 128 bytes on, within 796 bytes", NULL}},
         {{ACS_TILE_IN(a->x, ROW - 4, ROWS, PITCH), y},
          {READS " (segment 0 has rows of 60 bytes, found 64), from 'a->x' + 60 bytes on, within 900 bytes", right}},
         {{x, ACS_TILE_OUT(a->y, ROW, ROWS, ROW)},
@@ -194,9 +197,9 @@ static expected launch_tile(acs_context *context, const arrays *a, int n)
         {{x, ACS_TILE_OUT(a->y, ROW - 4, ROWS, PITCH)},
          {"changed 32 bytes " OUTSIDE " (segment 1 has rows of 60 bytes, found 64), in 8 pieces", right}},
         {{x, ACS_TILE_OUT(a->y, ROW, 2, ROW)},
-         {" (segment 1 has 2 rows, found 8 and has pitch 64, found 128), in 7 pieces, from 'a->y' + 128 bytes", right}},
+         {"bytes " OUTSIDE " (segment 1 has 2 rows, found 8 and has pitch 64, found 128), in 7 pieces", right}},
         {{x, ACS_OUT(a->y, ROW)},
-         {" (segment 1 is no run: found 8 rows of 64 bytes, pitch 128), in 7 pieces, from 'a->y' + 128 bytes", right}},
+         {"bytes " OUTSIDE " (segment 1 is no run: found 8 rows of 64 bytes, pitch 128), in 7 pieces", right}},
         {{x, ACS_TILE_OUT(a->y, ROW + 4, ROWS, PITCH)},
          {"did not write 32 of 544 bytes of segment 1, which is out, from its byte 64 on: is it inout?",
           "ACS_USES(ACS_TILE_IN(a->x, 64, 8, 128), ACS_TILE_INOUT(a->y, 68, 8, 128))"}},
@@ -338,27 +341,42 @@ static void try_proposed(acs_context *context, const arrays *a, int launch, int 
         fail_msg("mistake %d of launch %d: %s is not right", n, launch, text);
 }
 
-/* Launch with each footprint, from the same bytes. @return how many mistakes there were. */
-static int find_all(acs_context *context, const arrays *a, int launch)
+/*
+ * Of memory that threads may touch by themselves trials change what is written alone: no read beside it is found, and no
+ * other footprint is tried.
+ */
+static expected in_shared_memory(expected e)
+{
+    const bool reads = e.says && strncmp(e.says, READS, sizeof READS - 1) == 0;
+    if (reads || !e.says || !*e.says)
+        return reads ? (expected){NULL, NULL} : e;
+    return (expected){strstr(e.says, OUTSIDE) ? "bytes " OUTSIDE : e.says, NULL};
+}
+
+/* Launch with each footprint, from the same bytes. @return how many mistakes were found. */
+static int find_all(acs_context *context, const arrays *a, int launch, bool shared)
 {
     char text[4096];
+    int mistakes = 0;
     capture report;
     for (int n = 0;; n++) {
         acs_error error = {.size = sizeof error};
         fill(context, a);
         capture_begin(&report);
-        const expected e = g_launches[launch](context, a, n);
+        expected e = g_launches[launch](context, a, n);
+        e = shared ? in_shared_memory(e) : e;
         capture_end(&report, text, sizeof text);
         keep_corrected(text);
         if (e.says && !*e.says)
-            return n - 1;
+            return mistakes;
+        mistakes += e.says != NULL;
         assert_int_equal(acs_sync(context), e.says ? ACS_ERR_CHECK : ACS_OK);
         if (e.says && (acs_context_error(context, &error) != ACS_ERR_CHECK || !strstr(error.text, e.says)))
             fail_msg("mistake %d of launch %d: '%s' is not in '%s'", n, launch, e.says, error.text);
-        if (!e.says != !*text || (e.corrected && strcmp(e.corrected, text) != 0))
+        if ((!e.says != !*text && !shared) || (e.corrected && strcmp(e.corrected, text) != 0))
             fail_msg("mistake %d of launch %d: corrected: %s, not %s", n, launch, text, e.corrected);
         assert_int_equal(acs_clear(context), ACS_OK);
-        if (e.says)
+        if (*text)
             try_proposed(context, a, launch, n, text);
     }
 }
@@ -387,8 +405,8 @@ static void all_mistakes_are_found(void **state)
             const arrays a = arrays_of(context, kinds[k]);
             int found = 0;
             for (int launch = 0; launch < LAUNCHES; launch++)
-                found += find_all(context, &a, launch);
-            assert_int_equal(found, 41);
+                found += find_all(context, &a, launch, kinds[k] == ACS_MEMORY_HOST);
+            assert_int_equal(found, kinds[k] == ACS_MEMORY_HOST ? 27 : 41);
             assert_int_equal(acs_close(context), ACS_OK);
         }
 }
@@ -528,56 +546,35 @@ static void reads_of_zeros_are_found(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-typedef struct allocating {
-    acs_context *context;
-    uint32_t wrong;
-} allocating;
-
-static void *allocate_and_launch(void *argument)
+/* y becomes the mean of two neighbours in x. */
+static void smooth_body(const acs_grid *grid, void *const *args)
 {
-    allocating *a = argument;
-    const unsigned char *none = NULL;
-    for (int i = 0; i < 100; i++) {
-        void *x = NULL, *y = NULL;
-        a->wrong += acs_malloc(a->context, USED, ACS_MEMORY_DEVICE, &x) != ACS_OK;
-        a->wrong += acs_malloc(a->context, USED, ACS_MEMORY_DEVICE, &y) != ACS_OK;
-        a->wrong += !acs_memset(a->context, x, i, USED);
-        a->wrong += !ACS_LAUNCH_ON(a->context, &g_copy, 1, 1, 0, ACS_ARGS(x, y, none),
-                                   ACS_USES(ACS_IN(x, USED), ACS_OUT(y, USED)));
-        a->wrong += !acs_free(a->context, x) + !acs_free(a->context, y);
-    }
-    return NULL;
+    const float *x = *(float **)args[0];
+    float *y = *(float **)args[1];
+    (void)grid;
+    for (int i = 0; i < USED; i++)
+        y[i] = (x[i] + x[i + 1]) / 2;
 }
 
-/* Threads take and free blocks while others' launches are looked at. */
-static void blocks_come_and_go_meanwhile(void **state)
+static const acs_kernel g_smooth = ACS_KERNEL_HOST_INIT("smooth", smooth_body);
+
+/* A read of 0 changes nothing here, so the first item looks as if it were not read. It stays in the footprint. */
+static void what_is_declared_stays_though_its_read_is_hidden(void **state)
 {
     (void)state;
     acs_context *context = open_checking(ACS_BACKEND_HOST, ACS_CHECK_READS);
-    allocating threads[3] = {{context, 0}, {context, 0}, {context, 0}};
-    pthread_t ids[3];
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(pthread_create(&ids[i], NULL, allocate_and_launch, &threads[i]), 0);
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(pthread_join(ids[i], NULL), 0);
-        assert_int_equal(threads[i].wrong, 0);
-    }
-    assert_int_equal(acs_sync(context), ACS_OK);
-    assert_int_equal(acs_close(context), ACS_OK);
-}
-
-static void memory_that_cannot_be_is_not_registered(void **state)
-{
-    (void)state;
-    acs_context *context = open_checking(ACS_BACKEND_HOST, ACS_CHECK_READS);
-    static char memory[64];
-    assert_int_equal(acs_check_register(context, NULL, 8), ACS_ERR_ARGUMENT);
-    assert_int_equal(acs_check_register(context, memory, 0), ACS_ERR_ARGUMENT);
-    assert_int_equal(acs_check_register(context, memory, SIZE_MAX / 2), ACS_ERR_ARGUMENT);
-    assert_int_equal(acs_check_register(context, memory, sizeof memory), ACS_OK);
-    assert_int_equal(acs_check_unregister(context, memory + 1), ACS_ERR_ARGUMENT);
-    assert_int_equal(acs_check_unregister(context, memory), ACS_OK);
-    assert_int_equal(acs_check_unregister(context, memory), ACS_ERR_ARGUMENT);
+    const arrays a = arrays_of(context, ACS_MEMORY_DEVICE);
+    char text[4096];
+    capture report;
+    fill(context, &a);
+    assert_true(acs_memset(context, a.x, 0, sizeof(float)) > 0);
+    capture_begin(&report);
+    assert_true(ACS_LAUNCH_ON(context, &g_smooth, 1, 1, 0, ACS_ARGS(a.x, a.y),
+                              ACS_USES(ACS_IN(a.x, BYTES), ACS_OUT(a.y, BYTES))) > 0);
+    capture_end(&report, text, sizeof text);
+    keep_corrected(text);
+    assert_string_equal(text, "ACS_USES(ACS_IN(a.x, 1028), ACS_OUT(a.y, 1024))");
+    assert_int_equal(acs_clear(context), ACS_OK);
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
@@ -589,8 +586,7 @@ int main(void)
         cmocka_unit_test(memory_that_is_only_read_is_left_alone),
         cmocka_unit_test(reads_of_bytes_of_any_value_are_found),
         cmocka_unit_test(reads_of_zeros_are_found),
-        cmocka_unit_test(blocks_come_and_go_meanwhile),
-        cmocka_unit_test(memory_that_cannot_be_is_not_registered),
+        cmocka_unit_test(what_is_declared_stays_though_its_read_is_hidden),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
