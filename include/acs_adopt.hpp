@@ -13,7 +13,8 @@
  *   acs_cuda_reset()                              cudaDeviceReset: closes the default context first
  *   ACS_OUTSIDE(work)                             GPU work of the program's own, all ops before it, none beside it
  *
- * All use the default context and return a cudaError_t. docs/adopt.md says where acs-adopt writes which.
+ * All use the default context and return a cudaError_t. Where that context is on no GPU they are CUDA's own calls, which say
+ * what is wrong: the program's addresses are then no memory. docs/adopt.md says where acs-adopt writes which.
  */
 #ifndef ACS_ADOPT_HPP
 #define ACS_ADOPT_HPP
@@ -55,9 +56,16 @@ inline cudaError_t result(acs_op op)
     return op ? cudaSuccess : last_error();
 }
 
+/* Whether the default context takes addresses of a GPU. One that cannot be opened refuses all ops, and touches none. */
+inline bool on_gpu()
+{
+    acs_context *const context = acs_default();
+    return !context || acs_context_backend(context) == ACS_BACKEND_CUDA;
+}
+
 inline cudaError_t sync()
 {
-    return result(acs_sync(acs_default()));
+    return on_gpu() ? result(acs_sync(acs_default())) : cudaDeviceSynchronize();
 }
 
 /* Whether the host may touch the memory as soon as a call of CUDA with it returns: it is in no memory that CUDA knows. */
@@ -83,16 +91,22 @@ inline bool seen_by_host(const void *ptr)
 
 inline cudaError_t copy(const acs_op_params *here, void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
 {
+    if (!on_gpu())
+        return cudaMemcpy(dst, src, bytes, kind);
     const acs_op op = acs_memcpy_op(acs_default(), dst, src, bytes, here);
     return !op || kind == cudaMemcpyDeviceToDevice ? result(op) : result(acs_wait(acs_default(), op));
 }
 inline cudaError_t copy_all(const acs_op_params *here, void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
 {
+    if (!on_gpu())
+        return cudaMemcpy(dst, src, bytes, kind);
     const acs_op op = acs_memcpy_op(acs_default(), dst, src, bytes, here);
     return !op || kind == cudaMemcpyDeviceToDevice ? result(op) : sync();
 }
 inline cudaError_t copy_async(const acs_op_params *here, void *dst, const void *src, size_t bytes, cudaMemcpyKind kind)
 {
+    if (!on_gpu())
+        return cudaMemcpy(dst, src, bytes, kind);
     const acs_op op = acs_memcpy_op(acs_default(), dst, src, bytes, here);
     if (!op || kind == cudaMemcpyDeviceToDevice)
         return result(op);
@@ -102,7 +116,7 @@ inline cudaError_t copy_async(const acs_op_params *here, void *dst, const void *
 }
 inline cudaError_t fill(const acs_op_params *here, void *dst, int value, size_t bytes)
 {
-    return result(acs_memset_op(acs_default(), dst, value, bytes, here));
+    return on_gpu() ? result(acs_memset_op(acs_default(), dst, value, bytes, here)) : cudaMemset(dst, value, bytes);
 }
 inline cudaError_t fill_all(const acs_op_params *here, void *dst, int value, size_t bytes)
 {
@@ -132,8 +146,8 @@ inline blocks &all_blocks()
 template <class T> cudaError_t allocate(const acs_op_params *here, T **ptr, size_t bytes)
 {
     void *block = nullptr;
-    if (!ptr)
-        return cudaErrorInvalidValue;
+    if (!ptr || !on_gpu())
+        return cudaMalloc(reinterpret_cast<void **>(ptr), bytes);
     if (bytes) {
         const acs_status status = acs_malloc_op(acs_default(), bytes, ACS_MEMORY_DEVICE, &block, here);
         if (status != ACS_OK)

@@ -4,7 +4,7 @@ import re
 import acs_adopt.text as text
 
 CALL = re.compile(r"(?<![\w.])(?:::\s*)?\b((?:cuda|cu|cublas|cufft|cusparse|cusolver|curand|npp|cudnn|nvjpeg)[A-Z]\w*|npp\w+|"
-                  r"(?:thrust|cub)\s*::\s*(?:\w+\s*::\s*)*\w+)\s*(<[^;(){}]*>)?\s*\(")
+                  r"\w+\s*::\s*(?:\w+\s*::\s*)*\w+|ncclGroupEnd)\s*(<[^;(){}]*>)?\s*\(")
 COPIES = {"cudaMemcpy": (4, 4), "cudaMemcpyAsync": (4, 5), "cudaMemset": (3, 3), "cudaMemsetAsync": (3, 4)}
 WAITS = ("cudaDeviceSynchronize", "cudaThreadSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize")
 # Device work, or changes of what queued kernels use, which ACS does not see.
@@ -17,7 +17,7 @@ OUTSIDE_CUDA = re.compile(
 OUTSIDE_LIBRARY = re.compile(
     r"(?:cublas(?!.*(?:Create|Destroy|Handle|Stream|Mode|Version|Workspace|Property|Logger))\w+|cufftExec\w+|cufftXtExec\w*|"
     r"cufftXtMemcpy|cusparse(?!Create|Destroy|Set|Get|\w*_bufferSize|Dn|Sp(?:Mat|Vec))\w+|"
-    r"cusolver(?!.*(?:Create|Destroy|bufferSize|BufferSize|Stream|Handle))\w+|curandGenerate\w*|"
+    r"cusolver(?!.*(?:Create|Destroy|bufferSize|BufferSize|Stream|Handle))\w+|curandGenerate\w*|ncclGroupEnd|"
     r"nppi?s?(?!.*(?:Stream|Malloc|Free|GetBufferSize|Version|Get))\w+|"
     r"cudnn(?:.*(?:Forward|Backward|Transform|OpTensor|AddTensor|SetTensor$|ScaleTensor|ReduceTensor$))\w*|nvjpegDecode\w*)$")
 ALGORITHM = re.compile(
@@ -29,15 +29,14 @@ ALGORITHM = re.compile(
     r"all_of|any_of|none_of|is_sorted|mismatch)$|cub::Device\w+::\w+$")
 DECLARES = re.compile(r"[A-Za-z_]\w*$")
 NOT_DECLARES = ("return", "else", "do", "case", "goto", "throw", "co_return", "and", "or", "not")
-LATE = ("cudaMemcpyHostToHost", "cudaMemcpyHostToDevice", "cudaMemcpyDeviceToHost", "cudaMemcpyDefault")
 
 
 class Site:
     """One call in a file."""
 
-    def __init__(self, source, code, match, in_macro):
+    def __init__(self, source, code, match, in_macro, name):
         self.source, self.code, self.macro = source, code, in_macro
-        self.name = re.sub(r"\s+", "", match.group(1))
+        self.name = name
         self.begin = match.start()
         self.open = match.end() - 1
         self.close = text.closing(code, self.open)
@@ -67,7 +66,19 @@ class Site:
         return not self.macro and text.is_statement(self.code, self.begin, self.close + 1)
 
 
-def sites(program, source, report):
+def name_of(program, others, code, match):
+    """The function that a call names; None: a macro, or something that takes the result of another call, as checks do."""
+    name = others.resolve(match.group(1))
+    if program.is_macro(name) or ("::" in name and not name.startswith(("thrust::", "cub::"))):
+        return None
+    inner = re.compile(r"\s*([\w:]+)\s*(?:<[^;(){}]*>\s*)?\(").match(code, match.end())
+    end = text.closing(code, inner.end() - 1) if inner and "::" not in name and not name.startswith("cuda") else -1
+    checks = end > 0 and code[text.skip_space(code, end + 1):][:1] in (")", ",") and \
+        (CALL.match(code, inner.start(1)) or code[text.skip_space(code, end + 1)] == ")")
+    return None if checks else name
+
+
+def sites(program, source, report, others):
     """The calls of a file, in host code and in bodies of macros."""
     for match in CALL.finditer(source.code):
         before, at = text.word_before(source.code, match.start())
@@ -79,16 +90,19 @@ def sites(program, source, report):
         if previous >= 0 and source.code[previous] in "*&" and re.search(
                 r"\b(?:extern|cudaError_t|CUresult|void|int)\s*[*&]\s*$", source.code[:match.start()]):
             continue
-        if not program.on_device(source, match.start()) and not source.inside(report.kept, match.start()):
-            yield Site(source, source.code, match, False)
+        name = name_of(program, others, source.code, match)
+        if name and not program.on_device(source, match.start()) and not source.inside(report.kept, match.start()):
+            yield Site(source, source.code, match, False, name)
     for first, last in source.directives:
         define = re.match(r"\s*#\s*define\b\s*\w+(\([^)]*\))?", source.plain[first:last])
         if not define:
             continue
-        limit = source.plain[:last].replace("\\\n", " \n").replace("\\\r\n", " \r\n")
-        for match in CALL.finditer(limit, first + define.end()):
-            if not source.inside(report.kept, match.start()):
-                yield Site(source, limit, match, True)
+        for match in CALL.finditer(source.joined, first + define.end(), last):
+            name = name_of(program, others, source.joined, match)
+            if name and not source.inside(report.kept, match.start()):
+                site = Site(source, source.joined, match, True, name)
+                site.close = site.close if site.close < last else -1
+                yield site
 
 
 def copy(program, site, report):
@@ -100,28 +114,14 @@ def copy(program, site, report):
         return report.drained(source, site.begin, kind, "its arguments are not understood")
     asynchronous = site.name.endswith("Async")
     operands = ", ".join(site.wrapped(i) for i in range(3))
+    on_device = len(site.parts) > 3 and site.argument(3) == "cudaMemcpyDeviceToDevice"
     if site.name.startswith("cudaMemset"):
-        if program.seen_by_host and not asynchronous:
-            new = "acs_cuda_memset_all(" + operands + ")"
-        elif site.statement():
-            new = "acs_memset(acs_default(), " + operands + ")"
-        else:
-            new = "acs_cuda_memset(" + operands + ")"
+        new = "acs_cuda_memset" + ("_all(" if program.seen_by_host and not asynchronous else "(") + operands + ")"
+    elif program.prints == "printf" and not asynchronous and not on_device:
+        return outside(site, report, kind, "kernels call printf, and a blocking copy writes what they say")
     else:
-        where = site.argument(3)
-        on_device = where == "cudaMemcpyDeviceToDevice"
-        if program.prints == "printf" and not asynchronous and not on_device:
-            return outside(site, report, kind, "kernels call printf, and a blocking copy writes what they say")
-        if on_device and site.statement():
-            new = "acs_memcpy(acs_default(), " + operands + ")"
-        elif asynchronous:
-            new = "acs_cuda_memcpy_async(" + operands + ", " + site.wrapped(3) + ")"
-        elif program.seen_by_host and not on_device:
-            new = "acs_cuda_memcpy_all(" + operands + ", " + site.wrapped(3) + ")"
-        elif site.statement() and where in LATE:
-            new = "acs_wait(acs_default(), acs_memcpy(acs_default(), " + operands + "))"
-        else:
-            new = "acs_cuda_memcpy(" + operands + ", " + site.wrapped(3) + ")"
+        which = "_async(" if asynchronous else "_all(" if program.seen_by_host and not on_device else "("
+        new = "acs_cuda_memcpy" + which + operands + ", " + site.wrapped(3) + ")"
     site.replace(new)
     report.rewritten(source, site.begin, kind)
 
@@ -135,7 +135,7 @@ def wait(program, site, report):
         stays = "its argument changes something"
     if stays:
         return report.stays(source, site.begin, "wait", stays)
-    site.replace("acs_sync(acs_default())" if site.statement() else "acs_cuda_sync()")
+    site.replace("acs_cuda_sync()")
     report.rewritten(source, site.begin, "wait")
 
 
@@ -201,8 +201,8 @@ def apply_one(program, site, report, with_memory):
         outside(site, report, kind, "ACS has no op for " + name)
 
 
-def apply(program, source, report, with_memory):
+def apply(program, source, report, others, with_memory):
     """Rewrite the calls of a file."""
-    for site in sites(program, source, report):
+    for site in sites(program, source, report, others):
         if not any(begin <= site.begin < end for begin, end, _ in source.edits):
             apply_one(program, site, report, with_memory)

@@ -1,6 +1,7 @@
 """The rules for kernel launches: kernel<<<grid, block, shared, stream>>>(arguments)."""
 import re
 
+import acs_adopt.gpu_values as gpu_values
 import acs_adopt.text as text
 
 NAME = re.compile(r"[A-Za-z_]\w*$")
@@ -12,7 +13,11 @@ BY_HAND = ": write ACS_LAUNCH or ACS_OUTSIDE yourself"
 
 
 class Left(Exception):
-    """A launch that stays as it is, and why."""
+    """A launch that stays as it is, why, and where its kernel begins if that is certain."""
+
+    def __init__(self, why, begin=-1):
+        super().__init__(why)
+        self.begin = begin
 
 
 def kernel_before(code, at):
@@ -35,7 +40,7 @@ def kernel_before(code, at):
             last = text.back(code, begin)
         if last >= 0 and (code[last].isalnum() or code[last] == "_"):
             if code[begin] == "(" and text.word_before(code, begin)[0] not in text.CONTROL + ("else", "do", "return"):
-                raise Left("a macro or a call gives the kernel")
+                raise Left("a macro or a call gives the kernel", gpu_values.chain_begin(code, text.word_before(code, begin)[1]))
             if code[begin] == "(":
                 return begin, end, None, template, kind
         else:
@@ -118,8 +123,12 @@ def check_kernel(program, source, name, template, kind, count, unpacked):
     if name is None or kind == "pointer":
         return None
     declared = program.kernels_seen(source, name)
-    if not declared:
+    if not declared and program.is_variable(name):
         return None
+    if not declared:
+        raise Left("no kernel of this name is in these files, so it may be a template: give the file that declares it, too")
+    if program.host_functions(name):
+        raise Left("a function of the host has this name, too: give the launch a pointer to the kernel")
     if any(not same_kernel(declared[0], other) for other in declared[1:]):
         raise Left("there are several kernels of this name: give the launch a pointer to one of them")
     kernel = declared[-1]
@@ -130,6 +139,27 @@ def check_kernel(program, source, name, template, kind, count, unpacked):
     if count < len(kernel.params) and not unpacked:
         raise Left("the launch leaves default arguments of " + name + " out: write them")
     return kernel
+
+
+def null_pointer(program, argument, kernel, i, template):
+    """
+    Whether an argument 0 or NULL is a pointer: ACS_ARGS forwards values, and then only nullptr is one. Left where the type of
+    the parameter is not known.
+    """
+    if argument not in ("0", "NULL"):
+        return False
+    if not kernel or i >= len(kernel.params):
+        kind = "pointer" if argument == "NULL" else None
+    else:
+        parameter = kernel.params[i]
+        kind = program.kind_of(parameter)
+        names = [re.sub(r"\s*=.*", "", p).split()[-1] for p in kernel.template or ()]
+        given = [names.index(word) for word in re.findall(r"\w+", parameter)[:-1] if word in names]
+        if kind is None and given and given[0] < len(template):
+            kind = program.kind_of(template[given[0]], False)
+    if kind is None:
+        raise Left(argument + " may be a pointer here: write nullptr, or its type before it")
+    return kind == "pointer"
 
 
 def rewrite(program, source, begin, launch, close, open_at, end, found):
@@ -155,9 +185,10 @@ def rewrite(program, source, begin, launch, close, open_at, end, found):
     if kind == "pointer" and name is None:
         name = source.part(begin, name_end)
     changed = False
+    inside = re.search(r"<([\s\S]*)>\s*$", source.part(begin, name_end)) if template else None
+    given = [inside.group(1)[a:b] for a, b in text.split(inside.group(1), 0, len(inside.group(1))) or ()] if inside else []
     for i, argument in enumerate(written):
-        parameter = kernel.params[i] if kernel and i < len(kernel.params) else ""
-        if argument == "NULL" or (argument == "0" and "*" in parameter):
+        if null_pointer(program, argument, kernel, i, given):
             written[i], changed = "nullptr", True
     text_of = ", ".join(written) if changed else source.part(open_at + 1, end)
     made = "ACS_ARGS(" + text_of + ")" if written else "ACS_NO_ARGS"
@@ -167,8 +198,7 @@ def rewrite(program, source, begin, launch, close, open_at, end, found):
         remark = "a texture or surface hides memory, so the launch has no footprint"
     elif kernel is None:
         made += ", ACS_USES_ANY"
-        remark = "no kernel of this name is known, so it has no footprint" if kind == "name" else \
-            "a pointer gives the kernel, so it has no footprint"
+        remark = "a pointer gives the kernel, so it has no footprint"
     head = "ACS_LAUNCH(" + source.part(begin, name_end) + ", " + ", ".join(sizes) + ","
     return head, made, remark
 
@@ -188,6 +218,16 @@ def layout(source, begin, open_at, head, made, statement):
         if bare.strip() and not bare.startswith("\t"):
             lines[i] = " " * max(len(margin), len(line) - len(bare) + moved) + bare
     return head + "\n" + margin + "\n".join(lines) + ")"
+
+
+def whole(code, at, begin, end, left):
+    """(begin, end) of a launch that stays; end is -1 where it is not certain."""
+    if end < 0 <= left.begin:
+        try:
+            return left.begin, end_of_launch(code, at)[2]
+        except Left:
+            pass
+    return begin, end
 
 
 def apply(program, source, report):
@@ -211,6 +251,7 @@ def apply(program, source, report):
                 raise Left("a preprocessor line is in the middle of it")
             head, made, remark = rewrite(program, source, begin, at, close, open_at, end, found)
         except Left as why:
+            begin, end = whole(code, at, begin, end, why)
             if end > 0:
                 report.around(source, begin, end + 1)
                 report.drained(source, begin, "launch", str(why))

@@ -6,12 +6,14 @@ import re
 import acs_adopt.text as text
 
 Kernel = collections.namedtuple("Kernel", "name path template params defaults")
-Function = collections.namedtuple("Function", "name begin end device")
+Function = collections.namedtuple("Function", "name begin end device member params header")
+Macro = collections.namedtuple("Macro", "params body")  # params: None where it has no brackets
 
 ATTRIBUTE = re.compile(r"\b(?:__launch_bounds__|__attribute__|__align__|alignas|__maxnreg__|__cluster_dims__|"
                        r"__block_size__|__declspec|noexcept|decltype)\s*\(")
 SCOPE = re.compile(r"^\s*(?:inline\s+)?(?:namespace\b|extern\b[^()]*$|(?:template\s*<[^{}]*>\s*)?(?:typedef\s+)?"
                    r"(?:class|struct|union|enum)\b[^()]*$|(?:class|struct|union)\b[^(]*:[^:])")
+NO_TYPE = ("return", "else", "case", "goto", "throw", "delete", "do", "class", "struct", "new", "typename", "co_return")
 NO_FUNCTION = ("if", "for", "while", "switch", "catch", "return", "sizeof", "defined")
 # Memory that the host sees without a copy, or a copy that runs on after its call.
 SEEN = re.compile(r"\b(cudaMallocManaged|__managed__|cudaHostAlloc|cudaMallocHost|cudaHostRegister|cudaHostGetDevicePointer|"
@@ -21,6 +23,51 @@ CAPTURE = re.compile(r"\bcu(?:da)?StreamBeginCapture\w*\s*\(")
 # Waits of the GPU for something that is no call of this program's order.
 OUTER = re.compile(r"\b(cuStreamWaitValue\w*|cuStreamBatchMemOp\w*|cudaWaitExternalSemaphoresAsync\w*|cudaIpc\w+|"
                    r"cudaStreamAttachMemAsync)\s*\(")
+
+
+DEFINE = re.compile(r"\s*#\s*define\s+(\w+)(\(([^)]*)\))?")
+GPU_CODE = re.compile(r"\b(?:__global__|__device__)\b")
+# What may stand between the brackets of the parameters and other brackets of the same header.
+AFTER_PARAMETERS = re.compile(r"\b(?:const|noexcept|override|final|volatile|requires|try|throw)\b|->|:|=")
+NUMBERS = frozenset("bool char short int long unsigned signed float double size_t ssize_t half __half dim3 "
+                    "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t uint ushort uchar ulong ptrdiff_t "
+                    "intptr_t uintptr_t char1 char2 char3 char4 int2 int3 int4 uint2 uint3 uint4 float1 float2 float3 float4 "
+                    "double2 double3 double4 long2 cuComplex cuFloatComplex cuDoubleComplex "
+                    "cudaTextureObject_t cudaSurfaceObject_t".split())
+
+
+def macros(source):
+    """The macros that a file defines, by name."""
+    found = {}
+    for begin, end in source.directives:
+        match = DEFINE.match(source.plain, begin, end)
+        if match:
+            params = match.group(3)
+            body = source.plain[match.end():end].replace("\\\n", " \n").replace("\\\r\n", " \r\n")
+            found[match.group(1)] = Macro(params if params is None else [p.strip() for p in params.split(",")], body)
+    return found
+
+
+def expanded(words, known, depth=8):
+    """The text with macros that have no brackets replaced."""
+    if depth == 0:
+        return words
+    return re.sub(r"[A-Za-z_]\w*", lambda m: expanded(known[m.group(0)].body, known, depth - 1)
+                  if m.group(0) in known and known[m.group(0)].params is None else m.group(0), words)
+
+
+def declared(header):
+    """(name, position of the bracket of its parameters) of the function that a header declares, or None."""
+    at = 0
+    while True:
+        match = re.compile(r"([~\w]+)\s*\(").search(header, at)
+        if not match:
+            return None
+        close = text.closing(header, match.end() - 1)
+        following = re.compile(r"[^()]*?[\w>*&]\s*\(").match(header, close + 1) if close > 0 else None
+        if not following or AFTER_PARAMETERS.search(following.group(0)):
+            return match.group(1), match.end() - 1
+        at = close + 1  # an attribute, or a macro that stands for one
 
 
 def without_attributes(header):
@@ -54,22 +101,42 @@ def one_branch(source):
     return code
 
 
-def functions(source):
+def parameters(header, open_at):
+    """The parameters of a header, each with single spaces."""
+    close = text.closing(header, open_at)
+    found = [" ".join(header[a:b].split()) for a, b in text.split(header, open_at + 1, close) or ()] if close > 0 else []
+    return [] if found == ["void"] else found
+
+
+def without_template(header):
+    """The header of a function without template <...>, in which there may be types of functions."""
+    match = re.match(r"[\s\S]*?\btemplate\s*<", header)
+    depth = 1 if match else 0
+    for at in range(match.end() if match else 0, len(header)):
+        depth += (header[at] == "<") - (header[at] == ">" and header[at - 1] != "-")
+        if depth == 0:
+            return header if not match else " " * (at + 1) + without_template(header[at + 1:])
+    return header
+
+
+def functions(source, known):
     """The functions that a file defines."""
     code, found, stack, first = one_branch(source), [], [], 0
     for match in re.finditer(r"[{};]", code):
         char, at = match.group(0), match.start()
         if char == "{":
-            header = without_attributes(code[first:at])
-            name = re.search(r"([~\w]+)\s*\(", header)
+            header = without_template(without_attributes(code[first:at]))
+            name = declared(header)
             inside = any(kind == "function" for kind, _ in stack)
-            if not inside and name and not SCOPE.match(header) and name.group(1) not in NO_FUNCTION and \
-                    "=" not in header[:name.start()]:
-                words = set(re.findall(r"__global__|__device__", header))
-                found.append(Function(name.group(1), at, len(code), bool(words)))
+            if not inside and name and not SCOPE.match(header) and name[0] not in NO_FUNCTION and \
+                    "=" not in header[:name[1]]:
+                member = any(kind == "class" for kind, _ in stack) or \
+                    re.search(r"::\s*~?\w+\s*$", header[:name[1]]) is not None
+                found.append(Function(name[0], at, len(code), bool(GPU_CODE.search(expanded(header, known))), member,
+                                      parameters(header, name[1]), header))
                 stack.append(("function", len(found) - 1))
             else:
-                stack.append(("block", None))
+                stack.append(("class" if re.search(r"\b(?:class|struct|union)\b", header) and not inside else "block", None))
         elif char == "}" and stack:
             kind, number = stack.pop()
             if kind == "function":
@@ -78,29 +145,23 @@ def functions(source):
     return found
 
 
-def kernels(source):
+def kernels(source, known):
     """The kernels that a file declares or defines."""
     found = []
-    for match in re.finditer(r"\b__global__\b", source.code):
+    words = ["__global__"] + [name for name in known if "__global__" in expanded(name, known)]
+    for match in re.finditer(r"\b(?:" + "|".join(words) + r")\b", source.code):
         end = re.compile(r"[;{]").search(source.code, match.end())
         if not end:
             continue
         header = without_attributes(source.code[match.end():end.start()])
-        name = re.search(r"([A-Za-z_]\w*)\s*\(", header)
-        if not name:
-            continue
-        begin = match.end() + name.end() - 1
-        close = text.closing(source.code, begin)
-        parts = text.split(source.code, begin + 1, close) if close > 0 else None
-        if parts is None:
-            continue
-        params = [" ".join(source.code[a:b].split()) for a, b in parts]
-        params = [] if params == ["void"] else params
-        # template <...> before __global__, with nothing but words between.
-        before = source.code[:match.start()].rstrip()
+        name = declared(header)
+        if not name or header[text.closing(header, name[1]) + 1:].lstrip().startswith("("):
+            continue  # none, or a macro makes its name
+        params = parameters(header, name[1])
+        # template <...> before __global__, with nothing but words and attributes between.
+        before = without_attributes(source.code[max(0, match.start() - 1000):match.start()]).rstrip()
+        before = before[:re.search(r"(?:\b[A-Za-z_]\w*\s*(?:\([^(){};]*\)\s*)?)*$", before).start()].rstrip()
         template = None
-        words = re.search(r"(?:\b(?:static|inline|extern|__forceinline__)\s*)*$", before)
-        before = before[:words.start()].rstrip()
         if before.endswith(">"):
             open_at = text.opening_angle(before, len(before) - 1)
             if open_at > 0 and text.word_before(before, open_at)[0] == "template":
@@ -108,7 +169,7 @@ def kernels(source):
                 template = [before[a:b] for a, b in inner]
         if template == []:
             continue  # an explicit specialisation
-        found.append(Kernel(name.group(1), source.path, template, params, sum("=" in p for p in params)))
+        found.append(Kernel(name[0], source.path, template, params, sum("=" in p for p in params)))
     return found
 
 
@@ -126,11 +187,15 @@ class Program:
         everything = list(sources) + [s for s in self.headers.values() if os.path.realpath(s.path) not in self.given]
         self.kernels = collections.defaultdict(list)
         self.functions = {}
+        self.macros = {}
         for source in everything:
-            for kernel in kernels(source):
+            self.macros.update(macros(source))
+        for source in everything:
+            for kernel in kernels(source, self.macros):
                 self.kernels[kernel.name].append(kernel)
-            self.functions[source.path] = functions(source)
+            self.functions[source.path] = functions(source, self.macros)
         self.everything = everything
+        self.types = self._types()
         self._facts()
         self._captures()
         self._devices()
@@ -180,6 +245,45 @@ class Program:
                     self.timed.update(re.findall(r"[A-Za-z_]\w*", source.plain[begin:end]))
             self.outer += [(source, m.start(), m.group(1)) for m in OUTER.finditer(source.code)]
             self.thrust = self.thrust or bool(re.search(r"\bthrust::(?:device|host|universal)_vector\b", source.code))
+
+    def _types(self):
+        """What names of types stand for, as far as these files say it."""
+        found = {}
+        for source in self.everything:
+            found.update((m.group(2), m.group(1)) for m in re.finditer(r"\btypedef ([^;{}()]+?)\b(\w+) ?;", source.squeezed))
+            found.update((m.group(1), m.group(2)) for m in re.finditer(r"\busing (\w+) ?= ?([^;{}]+);", source.squeezed))
+        return found
+
+    def is_macro(self, name):
+        """Whether a name is that of a macro with brackets."""
+        return name in self.macros and self.macros[name].params is not None
+
+    def is_variable(self, name):
+        """Whether a file seems to declare a variable or a parameter of this name."""
+        found = re.compile(r"\(\s*(?:\w+\s*::\s*)*\*\s*(?:const\s+)?" + name + r"\b|"
+                           r"(?<![\w.>])([A-Za-z_]\w*)(?:\s*<[^;{}()]*>)?(?:\s*[*&]+\s*|\s+)" + name + r"\s*(?:[,)=;\[{]|>(?!>))")
+        return any(match.group(1) not in NO_TYPE for source in self.everything for match in found.finditer(source.squeezed))
+
+    def host_functions(self, name):
+        """Functions of the host with this name that are no members."""
+        return [f for found in self.functions.values() for f in found
+                if f.name == name and not f.member and "__global__" not in expanded(f.header, self.macros)]
+
+    def kind_of(self, parameter, named=True):
+        """Whether a parameter, or a type, is a "pointer", a "number" or neither of them for certain (None)."""
+        kind = re.sub(r"\s*=.*", "", parameter)
+        kind = re.sub(r"\b(?:const|volatile|__restrict__|__restrict|restrict|struct|typename|__grid_constant__)\b", " ", kind)
+        for _ in range(8):
+            if "*" in kind or "[" in kind:
+                return "pointer"
+            words = re.findall(r"[\w:<>]+", expanded(kind, self.macros))
+            words = [word[5:] if word.startswith("std::") else word for word in words]
+            if words and words[0] in NUMBERS and all(word in NUMBERS for word in words[:-1 if named and words[1:] else None]):
+                return "number"
+            if not words or words[0] not in self.types:
+                return None
+            kind, named = self.types[words[0]], False
+        return None
 
     def _captures(self):
         """(file, line) of the first capture of a stream; None: there is none."""

@@ -52,6 +52,10 @@ class Report:
         else:
             source.edit(begin, end, "ACS_OUTSIDE(" + source.text[begin:end] + ")")
 
+    def around_statement(self, source, begin, end):
+        """The same for a statement that may be a macro of a header that was not given, and so no expression."""
+        source.edit(begin, end, "{ ::acs::adopt::outside drained; " + source.text[begin:end] + " }")
+
     def drained(self, source, at, kind, why):
         """A place that stays, and is right but slow."""
         self.counts["drained", kind] += 1

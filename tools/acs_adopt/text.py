@@ -18,7 +18,7 @@ def blank(text):
 class Source:
     """
     text: as read. plain: the same without comments and contents of strings, at the same positions. code: plain without
-    preprocessor lines. directives: (begin, end) of each of these. edits: (begin, end, new text), made by the rules.
+    preprocessor lines. joined: plain with lines of macros joined. squeezed: code with single spaces, for names. directives: (begin, end) of each of these. edits: (begin, end, new text), made by the rules.
     """
 
     def __init__(self, path, text):
@@ -31,6 +31,8 @@ class Source:
         for begin, end in self.directives:
             code = code[:begin] + blank(code[begin:end]) + code[end:]
         self.code = code
+        self.joined = self.plain.replace("\\\n", " \n").replace("\\\r\n", " \r\n")
+        self.squeezed = " ".join(code.split())
         self.edits = []
 
     def _mask(self):
