@@ -13,18 +13,61 @@
  * --wrap works on code that is linked statically with the program. Calls inside shared libraries (cuBLAS, PyTorch) do
  * not come here. Calls of static libraries inside acs_call do: there acs_compat_drain returns at once, because the
  * thread is inside ACS.
+ *
+ * Where the environment has ACS_CHECK, calls that make and free memory also tell the checks of the default context of it.
  */
 #include "api/compat.h"
+#include "api/registry.h"
+#include "base/inside.h"
+#include "base/options.h"
 
 #include <cuda_runtime_api.h>
 
-#define WRAP(name, parameters, arguments)                                                                              \
+/* Memory of a library call is left out: the library may use it in other threads, and its values are its own affair. */
+static void watch_memory(const void *ptr, size_t bytes)
+{
+    if (!acs_environment("ACS_CHECK") || acs_inside() || !ptr || !bytes)
+        return;
+    acs_context *context = acs_default();
+    if (context)
+        (void)acs_check_register(context, ptr, bytes);
+}
+
+/* Also inside of a library call, which may free what it made before. It is no error that memory is not known. */
+static void unwatch_memory(const void *ptr)
+{
+    acs_context *context = acs_environment("ACS_CHECK") && ptr ? acs_registry_default() : NULL;
+    if (!context)
+        return;
+    const acs_error before = *acs_error_thread();
+    const bool inside = acs_inside();
+    acs_inside_set(false);
+    acs_error_hush(true);
+    (void)acs_check_unregister(context, ptr);
+    acs_error_hush(false);
+    acs_inside_set(inside);
+    *acs_error_thread() = before;
+}
+
+#define WRAP(name, parameters, arguments) WRAP_AND(name, parameters, arguments, (void)0)
+#define WRAP_AND(name, parameters, arguments, also)                                                                    \
     cudaError_t __real_##name parameters;                                                                              \
     cudaError_t __wrap_##name parameters;                                                                              \
     cudaError_t __wrap_##name parameters                                                                               \
     {                                                                                                                  \
         acs_compat_drain();                                                                                            \
+        also;                                                                                                          \
         return __real_##name arguments;                                                                                \
+    }
+#define WRAP_NEW(name, parameters, arguments, memory, bytes)                                                           \
+    cudaError_t __real_##name parameters;                                                                              \
+    cudaError_t __wrap_##name parameters;                                                                              \
+    cudaError_t __wrap_##name parameters                                                                               \
+    {                                                                                                                  \
+        const cudaError_t error = __real_##name arguments;                                                             \
+        if (error == cudaSuccess)                                                                                      \
+            watch_memory(memory, bytes);                                                                               \
+        return error;                                                                                                  \
     }
 
 /* A wrapper for each row's symbol, and for the names that the compiler may make of it. */
@@ -35,4 +78,12 @@
 #define ACS_WRAP_SZ(name, parameters, arguments)                                                                       \
     WRAP(name, parameters, arguments)                                                                                  \
     WRAP(name##_ptsz, parameters, arguments)
+#define ACS_WRAP_FREE(name, parameters, arguments) WRAP_AND(name, parameters, arguments, unwatch_memory(ptr))
+#define ACS_WRAP_FREE_SZ(name, parameters, arguments)                                                                  \
+    ACS_WRAP_FREE(name, parameters, arguments)                                                                         \
+    ACS_WRAP_FREE(name##_ptsz, parameters, arguments)
+#define ACS_WRAP_NEW(name, parameters, arguments, memory, bytes) WRAP_NEW(name, parameters, arguments, memory, bytes)
+#define ACS_WRAP_NEW_SZ(name, parameters, arguments, memory, bytes)                                                    \
+    WRAP_NEW(name, parameters, arguments, memory, bytes)                                                               \
+    WRAP_NEW(name##_ptsz, parameters, arguments, memory, bytes)
 #include "compat.def"

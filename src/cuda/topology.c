@@ -5,6 +5,7 @@
  */
 #include "cuda/topology.h"
 
+#include "base/inside.h"
 #include "base/tuning.h"
 
 #include <cuda_runtime_api.h>
@@ -137,6 +138,7 @@ acs_status acs_cuda_topology_measure(acs_topology *t, const int *devices)
     uint32_t opened = 0;
     acs_status status = ACS_OK;
     TRY_CUDA(cudaGetDevice(&before));
+    acs_inside_set(true); /* acs::compat wraps these calls, too: it must not enter a context while one is opened */
     for (; opened <= t->count && status == ACS_OK; opened++)
         status = open_end(&ends[opened], opened < t->count ? devices[opened] : -1);
     for (int attempt = 0; status == ACS_OK && attempt < TUNE_LINK_ATTEMPTS; attempt++) {
@@ -147,6 +149,7 @@ acs_status acs_cuda_topology_measure(acs_topology *t, const int *devices)
     }
     while (opened > 0)
         close_end(&ends[--opened]);
+    acs_inside_set(false);
     (void)cudaSetDevice(before); /* the device that was current */
     return status;
 }
