@@ -27,6 +27,7 @@ ALGORITHM = re.compile(
     r"find(?:_if|_if_not)?|remove(?:_copy)?(?:_if)?|(?:stable_)?partition(?:_copy)?|inner_product|merge(?:_by_key)?|"
     r"set_\w+|lower_bound|upper_bound|binary_search|equal|adjacent_difference|tabulate|replace\w*|swap_ranges|reverse\w*|"
     r"all_of|any_of|none_of|is_sorted|mismatch)$|cub::Device\w+::\w+$")
+DECLARATION = re.compile(r"\s*(?!return\b|else\b)[\w:]+(?:\s*<[^;{}]*>)?[\s*&]+\w+\s*\([^=]*$")
 DECLARES = re.compile(r"[A-Za-z_]\w*$")
 NOT_DECLARES = ("return", "else", "do", "case", "goto", "throw", "co_return", "and", "or", "not")
 
@@ -78,6 +79,12 @@ def name_of(program, others, code, match):
     return None if checks else name
 
 
+def declares_outside(program, source, match):
+    """Whether a name is declared outside of all functions, such as the second one of a list."""
+    first = max(source.code.rfind(char, 0, match.start()) for char in ";{}") + 1
+    return DECLARATION.match(source.code, first, match.start()) is not None and not program.function_at(source, match.start())
+
+
 def sites(program, source, report, others):
     """The calls of a file, in host code and in bodies of macros."""
     for match in CALL.finditer(source.code):
@@ -90,7 +97,7 @@ def sites(program, source, report, others):
         if previous >= 0 and source.code[previous] in "*&" and re.search(
                 r"\b(?:extern|cudaError_t|CUresult|void|int)\s*[*&]\s*$", source.code[:match.start()]):
             continue
-        name = name_of(program, others, source.code, match)
+        name = None if declares_outside(program, source, match) else name_of(program, others, source.code, match)
         if name and not program.on_device(source, match.start()) and not source.inside(report.kept, match.start()):
             yield Site(source, source.code, match, False, name)
     for first, last in source.directives:

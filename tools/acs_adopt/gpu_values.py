@@ -25,6 +25,7 @@ TRUTH = re.compile(r"[=!]=|&&|\|\||^\s*!")
 ASSIGN = re.compile(r"(?<![=!<>+\-*/%|&^])=(?!=)")
 
 
+LAMBDA = re.compile(r"\b(\w+)\s*=\s*\[[^\]]*\]\s*\(")
 NOT_DECLARES = frozenset("return else do throw case goto new delete co_return and or not".split())
 
 
@@ -83,6 +84,13 @@ def calls(source, code, begin, end):
             yield Call(source, code, chain_begin(code, match.start()), match.group(1), at, close, angle)
 
 
+def names_in(code, open_at):
+    """Names of the parameters in these brackets."""
+    close = text.closing(code, open_at)
+    parts = text.split(code, open_at + 1, close) if close > 0 else None
+    return [(WORD.findall(re.sub(r"\s*=.*|\[.*", "", code[a:b])) or [""])[-1] for a, b in parts or ()]
+
+
 def is_declaration(call):
     """Whether it declares a variable or a function: a type stands before its name."""
     code, begin = call.code, call.begin
@@ -136,11 +144,14 @@ class Values:
         self.parameters = {}  # {function or macro: lists of the names of its parameters}
         for found in program.functions.values():
             for function in found:
-                names = [(WORD.findall(re.sub(r"\s*=.*|\[.*", "", p)) or [""])[-1] for p in function.params]
-                self.parameters.setdefault(function.name, []).append(names)
+                names = "(" + ", ".join(function.params) + ")"
+                self.parameters.setdefault(function.name, []).append(names_in(names, 0))
         for name, macro in program.macros.items():
             if macro.params:
                 self.parameters.setdefault(name, []).append(macro.params)
+        for source in program.everything:
+            for match in LAMBDA.finditer(source.code):
+                self.parameters.setdefault(match.group(1), []).append(names_in(source.code, match.end() - 1))
         self.found = {}  # what chains() found
         self.scalars = self._scalars()
         self.assigned = [pair for _, code, begin, end in self.bodies for pair in assignments(code, begin, end)]
@@ -267,7 +278,11 @@ class Values:
                     into.update(names[i:i + 1])
                 if call.is_member:
                     self.give(call.receiver, into)
-                elif call.name not in self.own and is_declaration(call):
+                for a, b in call.parts:  # a lambda that is called with it, as by for_each
+                    inner = re.match(r"\s*\[[^\]]*\]\s*\(", call.code[a:b])
+                    if inner and memory:
+                        self.memory.update(names_in(call.code, a + inner.end() - 1))
+                if call.name not in self.own and not call.is_member and is_declaration(call):
                     into.add(call.name)
         for target, value in self.assigned:
             if self.holds(value):

@@ -14,7 +14,7 @@ HOST = re.compile(
     r"(?:fabs|f?min|f?max|r?sqrt|cbrt|pow|exp(?:2|10|m1)?|log(?:2|10|1p|b)?|a?(?:sin|cos|tan)h?|atan2|hypot|fma|fmod|ceil|floor|"
     r"l?l?round|trunc|l?l?rint|nearbyint|copysign|remainder|[lt]gamma|erfc?|ldexp|frexp|modf)[fl]?|"
     r"swap|pthread_\w+|omp_\w+|getopt\w*|dl(?:open|sym|close)|raise|signal|isnan|isinf|isfinite|make_\w+|tie|"
-    r"(?:device|raw)_pointer_cast|__builtin_\w+|nvtx\w+|cuda\w+|cu[A-Z]\w*|"
+    r"(?:device|raw)_pointer_cast|__builtin_\w+|nvtx\w+|ncclGroup\w+|cuda\w+|cu[A-Z]\w*|"
     r"(?:cublas|cufft|cusparse|cusolver|curand|npp|cudnn|nvjpeg)[A-Z]\w*|npp\w+|dim3|acs_\w+|ACS_\w+|get|data|size|begin|end|c?begin|"
     r"c?end|move|forward|addressof|to_string|operator|unique_ptr|shared_ptr|vector|array|span|string|function|map|set|pair|tuple|"
     r"lock_guard|unique_lock|thread|async|__\w+)$")
