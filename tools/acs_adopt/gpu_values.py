@@ -26,7 +26,7 @@ ASSIGN = re.compile(r"(?<![=!<>+\-*/%|&^])=(?!=)")
 
 
 LAMBDA = re.compile(r"\b(\w+)\s*=\s*\[[^\]]*\]\s*\(")
-NOT_DECLARES = frozenset("return else do throw case goto new delete co_return and or not".split())
+NOT_DECLARES = frozenset("return else do throw case goto new delete co_return and or not if for while switch".split())
 
 
 class Call:
@@ -95,14 +95,16 @@ def is_declaration(call):
     """Whether it declares a variable or a function: a type stands before its name."""
     code, begin = call.code, call.begin
     first = max(code.rfind(char, 0, begin) for char in ";{}")
-    before = code[first + 1:begin]
-    if re.search(r"[(,]", re.sub(r"<[^;{}]*>", "", before)) or not before.strip():
+    before = re.sub(r"^\s*\w+\s*:(?!:)", "", code[first + 1:begin])
+    for group in (r"<[^<>;{}]*>", r"\([^()]*\)", r"\[[^\[\]]*\]"):
+        while re.search(group, before):
+            before = re.sub(group, "", before)
+    head, *others = before.split(",")
+    if set(WORD.findall(before)) & NOT_DECLARES or (others and not re.match(r"[\s*&]*$", others[-1])):
         return False
-    before = re.sub(r"^\s*\w+\s*:(?!:)", "", before)
-    while re.search(r"<[^<>;{}]*>", before):
-        before = re.sub(r"<[^<>;{}]*>", "", before)
-    return re.match(r"[\w:\s*&]*$", before) is not None and not set(WORD.findall(before)) & NOT_DECLARES and \
-        re.match(r"\s*(?:::\s*)?[A-Za-z_]", before) is not None
+    if others:  # one more of a list
+        return re.match(r"\s*(?:[A-Za-z_][\w:]*[\s*&]+)+[A-Za-z_]\w*\s*(?:=|$)", head) is not None
+    return re.match(r"\s*(?:::\s*)?[A-Za-z_][\w:\s*&]*$", head) is not None
 
 
 def assignments(code, begin, end):

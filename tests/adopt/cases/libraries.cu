@@ -74,12 +74,13 @@ void run(ncclComm_t comm, cudaStream_t stream, size_t bytes, int (*given)(float 
     SCAN(x, 3);
     lib::solver solver(x, 3);
     solver.run();
-    std::vector<float *> all;
+    std::vector<float *> all, more(3, x), after(1, (float *)y);
+    const int last(lib::init(4)), status(lib::status(x));
     all.push_back(x);
     for (float *one : all) external(one);
     std::swap(x, y);
     memcpy(h, h + 1, 4);
-    lib::init(3);
+    lib::init(last + status);
     fooHandle_t foo;
     fooCreate(&foo);
     fooSetStream(foo, stream);
