@@ -351,16 +351,16 @@ static inline void acs_scan_join(acs_scan_shape *to, const acs_scan_shape *more)
 
 /**
  * An access of `bytes` bytes at start + the sum of the terms, behind an address. Where one term makes rows that do not
- * overlap, they are the rows of the shape.
+ * overlap, they are the rows of the shape. Not `holds`: the offset may be any.
  */
-static inline void acs_scan_touch(acs_scan_shape *to, acs_span start, const acs_scan_term *terms, size_t count,
-                                  int64_t bytes)
+static inline void acs_scan_touch(acs_scan_shape *to, int holds, acs_span start, const acs_scan_term *terms,
+                                  size_t count, int64_t bytes)
 {
     acs_scan_shape more;
     acs_span sum = start;
     int64_t stride = 0, rows = 1, rest;
     size_t i;
-    for (i = 0; i < count; i++)
+    for (i = 0; holds && i < count; i++)
         if (acs_span_is_empty(terms[i].quantity))
             return; /* no thread gets here */
     for (i = 0; i < count; i++) {
@@ -371,7 +371,7 @@ static inline void acs_scan_touch(acs_scan_shape *to, acs_span start, const acs_
             rows = q.high - q.low + 1;
         }
     }
-    if (acs_span_is_empty(start) || !acs_span_inside(sum, -(INT64_C(1) << 60), INT64_C(1) << 60)) {
+    if (!holds || acs_span_is_empty(start) || !acs_span_inside(sum, -(INT64_C(1) << 60), INT64_C(1) << 60)) {
         acs_scan_whole(to);
         return;
     }

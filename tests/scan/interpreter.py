@@ -138,6 +138,11 @@ class Module:
         self.programs, self.places = {}, {}
         self.names = {"arithmetic": arithmetic, "math": math, "Fault": Fault, "HALF": HALF}
 
+    def type_of(self, register):
+        """As it is declared; None: it is no register. In a scope it has the scope's number behind it."""
+        name = re.sub(r"\$\d+$", "", register)
+        return self.types.get(name) or self.types.get(re.sub(r"\d+$", "", name))
+
     def program(self, name):
         if name not in self.programs:
             self.programs[name] = Program(self, self.functions[name])
@@ -195,13 +200,13 @@ class Program:
         return self.registers.setdefault(name, len(self.registers))
 
     def _type(self, name):
-        kind = self.module.types.get(name) or self.module.types.get(re.sub(r"\d+$", "", name))
+        kind = self.module.type_of(name)
         if not kind:
             raise Unsupported(f"register {name}")
         return kind
 
     def _is_register(self, text):
-        return text in self.module.types or re.sub(r"\d+$", "", text) in self.module.types
+        return self.module.type_of(text) is not None
 
     # ------------------------------------------------------------------------------------------------------- operands
 

@@ -252,7 +252,7 @@ class Comparison:
                     yield f"{kind} at an address from memory", -1, 0, line
                 elif self.module.variable(address):
                     name = self.module.variable(address)
-                    if self.function.spaces.get(name) != "const" and not self.tokens.get(_key(name), 0) & need:
+                    if self.function.spaces.get(name) != "const" and not name.startswith("__cudart_") and not self.tokens.get(_key(name), 0) & need:
                         yield f"{kind} of variable {name[-30:]}", -1, 0, line
                 elif not self._in(address, size, need):
                     number = interpreter.owner(address)
@@ -385,13 +385,13 @@ class Trial:
 
 # --------------------------------------------------------------------------------------------------------------- program
 
-def _scan(function, totals, seconds=15):
+def _scan(function, functions, totals, seconds=15):
     """A kernel's footprint; None where acs-scan fails, or takes too long."""
     thread = ctypes.c_ulong(threading.get_ident())
     timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (thread, ctypes.py_object(TimeoutError)))
     timer.start()
     try:
-        found = footprint.scan(function)
+        found = footprint.scan(function, functions)
         header.text([found], "trial_h")
         return found
     except Exception as error:  # pylint: disable=broad-exception-caught
@@ -408,7 +408,7 @@ def _file(path, folder, options, totals):
         return
     module = interpreter.Module(data.decode())
     kernels = [f for f in module.functions.values() if f.kernel]
-    footprints = [_scan(f, totals) for f in kernels]
+    footprints = [_scan(f, module.functions, totals) for f in kernels]
     kernels = [f for f, found in zip(kernels, footprints) if found]
     footprints = [found for found in footprints if found]
     library = Library(header.text(footprints, "kernels_h"), folder, options.include)

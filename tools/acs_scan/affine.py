@@ -17,9 +17,10 @@ _UNSIGNED = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
 
 @dataclass(frozen=True)
 class Demand:
-    """The polynomial lies in the range of this type, such as "u32". "small u32": in its lower half."""
+    """The polynomial, with any of its spreads (join.py), lies in the range of this type, such as "u32". "small u32": in its lower half."""
     value: Polynomial
     type: str
+    spreads: tuple = ()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ it. Unknown means everything: if an access has an address that no argument has, 
 
 from dataclasses import dataclass, field
 
+from . import inline
 from .affine import Affine
 from .polynomial import of
 from .values import Values
@@ -12,6 +13,7 @@ from .values import Values
 _WAYS_MOST = 16  # addresses that one instruction may have, by selections; more: the whole allocation of each pointer
 _NOT_NEGATIVE = ("trip", "tid", "ctaid", "ntid", "nctaid", "lane")  # kinds of atoms
 _LOST = frozenset({("lost",)})
+_TABLES = "__cudart_"  # constants of the compiler's own functions, such as sin: nothing writes them
 # Functions of the CUDA device library that touch no memory of the program's.
 _HARMLESS_CALLS = ("vprintf", "__assertfail", "cudaGraphSetConditional", "__nanosleep")
 
@@ -35,6 +37,7 @@ class Touch:
     demands: frozenset = frozenset()
     why: str = ""
     where: str = ""
+    spreads: tuple = ()  # what the offset is joined of: join.py
 
 
 @dataclass
@@ -47,9 +50,9 @@ class Footprint:
     affine: object = None
 
 
-def scan(function):
-    """The Footprint of a kernel."""
-    return _Scan(function).run()
+def scan(function, functions=None):
+    """The Footprint of a kernel, which may call these functions ({name: function})."""
+    return _Scan(inline.expand(function, functions or {})).run()
 
 
 def _is_not_negative(polynomial):
@@ -111,7 +114,7 @@ class _Scan:
             if at not in cone and at not in self._origins:
                 cone[at] = [self.values.resolve(a) for a in self._sources(at)]
                 work += cone[at]
-        certain = {at: self._slot_of(at) in self._bases or at in self._addresses for at in cone}
+        certain = {at: at.kind == "symbol" or self._slot_of(at) in self._bases or at in self._addresses for at in cone}
         kept = {at: cone[at] if at.kind != "op" or self._keeps_addresses(at) else [] for at in cone}
         self._until_still(kept, certain, lambda at: certain[at] or any(certain.get(a, self._is_certain(a)) for a in kept[at]))
         found = {at: self._own_origins(at) for at in cone}
@@ -175,7 +178,7 @@ class _Scan:
             return frozenset({("space", "param")})
         if kind == "load" and node.data[3] not in ("shared", "local") and node.bits == 64 and node.data[4][0] in "ub":
             return frozenset({("load",)})
-        return frozenset({("call",)} if kind == "call" else ())
+        return frozenset({("call",)} if kind == "call" and node.bits == 64 and node.data[2][0] in "ub" else ())
 
     @staticmethod
     def _keeps_addresses(node):
@@ -216,7 +219,7 @@ class _Scan:
             return  # local, shared or parameter memory by a generic address
         self._keep(access, where)
         for symbol in symbols:
-            self.found.symbols[symbol] = self.found.symbols.get(symbol, False) or access.writes
+            self._note(symbol, access)
         for origin, why in ((("load",), "was read from memory"), (("call",), "a call returned"),
                             (("lost",), "was computed in a way that cannot be followed")):
             if origin in origins:
@@ -255,8 +258,12 @@ class _Scan:
         names = [m[0].data for m, c in address.terms.items() if c == 1 and len(m) == 1 and m[0].kind == "symbol"]
         for name in names:
             if self.values.function.spaces.get(name, "global") == "global":
-                self.found.symbols[name] = self.found.symbols.get(name, False) or access.writes
+                self._note(name, access)
         return bool(names)
+
+    def _note(self, variable, access):
+        if access.writes or not variable.startswith(_TABLES):
+            self.found.symbols[variable] = self.found.symbols.get(variable, False) or access.writes
 
     def _split(self, address, slots):
         """(slot, offset) of an address; (None, None): it has not exactly one pointer, or more than its place."""

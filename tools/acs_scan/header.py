@@ -1,8 +1,12 @@
 """The header that acs-scan writes: a footprint function for each kernel, and their declaration when the program starts."""
 
 import re
+from collections import Counter
 
+from .join import joined
 from .spans import Spans
+
+_LINES_MOST = 400  # of the code for one kernel's ranges; pointers beyond have their whole allocations
 
 
 def _variable_key(name):
@@ -17,7 +21,7 @@ class _Function:
     def __init__(self, footprint, number):
         self.footprint, self.name = footprint, f"acs_scan_kernel_{number}"
         self.spans = Spans(footprint.affine)
-        self.body, self._seen = [], {}
+        self.body, self._seen = [], set()
 
     def text(self):
         f = self.footprint
@@ -25,6 +29,7 @@ class _Function:
         slots = sorted({t.slot for t in f.touches}, key=lambda s: (s.argument, s.offset))
         for i, slot in enumerate(slots):
             self._slot(i, [t for t in f.touches if t.slot == slot])
+        self.body = _folded(self.body)
         lines = self._ranges() if self.body else []
         lines += [f"static size_t {self.name}(const acs_footprint_input *in, acs_segment *out, size_t capacity)", "{",
                   f"    static const uint32_t sizes[] = {{{sizes}}};", "    size_t at = 0;"]
@@ -86,34 +91,62 @@ class _Function:
             if unknown:
                 self.body.append(f"acs_scan_whole(&p[{i}].{kind}); /* {unknown[0].where}: {unknown[0].why} */")
                 continue
-            for touch in mine:
+            for touch in joined(mine):
                 self._touch(f"p[{i}].{kind}", touch)
 
     def _touch(self, shape, touch):
+        if len(self.body) > _LINES_MOST:
+            self.body.append(f"acs_scan_whole(&{shape}); /* {touch.where}: the kernel has too many conditions */")
+            return
         scope = self.spans.scope(touch.offset, touch.limits)
         start, terms = self.spans.terms(touch.offset, scope)
         checks = sorted({self.spans.demand(d, touch.limits) for d in touch.demands})
         first = self.spans.bound(start, frozenset())
-        pairs = ", ".join(f"{{{self.spans.bound(c, frozenset())}, {q}}}" for c, q in terms)
+        pairs = [(self.spans.bound(c, frozenset()), q) for c, q in terms]
+        pairs += [self.spans.spread_term(s, self.spans.scope(s.step, touch.limits)) for s in touch.spreads]
         self._flush()
         condition = " && ".join(dict.fromkeys(checks)) or "1"
-        count = len(terms)
-        call = f"acs_scan_touch(&{shape}, {first}, t, {count}, {touch.bytes});" if count else \
-            f"acs_scan_touch(&{shape}, {first}, NULL, 0, {touch.bytes});"
-        call = f"{{ const acs_scan_term t[] = {{{pairs}}}; {call} }}" if count else call
-        line = f"{call} /* {touch.where} */"
-        if condition == "1":
-            add = [line]
-        else:
-            add = [f"if ({condition})", "    " + line, "else", f"    acs_scan_whole(&{shape});"]
-        seen = self._seen.setdefault(shape, [])
-        if add not in seen:
-            seen.append(add)
-            self.body += add
+        line = f"acs_scan_touch(&{shape}, {condition}, {first}, {'t' if pairs else 'NULL'}, {len(pairs)}, {touch.bytes});"
+        if pairs:
+            line = f"{{ const acs_scan_term t[] = {{{', '.join(f'{{{c}, {q}}}' for c, q in pairs)}}}; {line} }}"
+        if (shape, line) not in self._seen:
+            self._seen.add((shape, line))
+            self.body.append(f"{line} /* {touch.where} */")
 
     def _flush(self):
         self.body += self.spans.lines
         self.spans.lines.clear()
+
+
+_DEFINED = re.compile(r"const acs_span (v\d+) = (.*);$")
+_VARIABLE = re.compile(r"\bv\d+\b")
+_COLUMNS = 112  # of lines that expressions are put into
+
+
+def _folded(lines):
+    """The lines without the variables that are used once, or are a number: their expressions stand where they are used."""
+    uses, found, open_ = Counter(_VARIABLE.findall("\n".join(lines))), [], {}
+
+    def put(name):
+        found.append(f"const acs_span {name} = {open_.pop(name)};")
+
+    for line in lines:
+        defined = _DEFINED.match(line)
+        head, text = (f"const acs_span {defined.group(1)} = ", defined.group(2)) if defined else ("", line)
+        for name in dict.fromkeys(_VARIABLE.findall(text)):
+            if name in open_:
+                longer = re.sub(rf"\b{name}\b", open_[name], text)
+                if len(head + longer) <= _COLUMNS:
+                    text = longer
+                    if uses[name] == 2:
+                        del open_[name]
+                else:
+                    put(name)
+        if defined and (uses[defined.group(1)] == 2 or text.startswith("acs_span_point(INT64_C(")):
+            open_[defined.group(1)] = text
+        else:
+            found.append(head + text + (";" if defined else ""))
+    return found
 
 
 def text(footprints, title):

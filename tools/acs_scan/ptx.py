@@ -55,6 +55,7 @@ class Function:
     blocks: list
     threads: tuple = None  # .reqntid: the exact size of a block
     spaces: dict = field(default_factory=dict)  # name of a variable -> "global", "shared", "local" or "const"
+    results: list = field(default_factory=list)  # names of what a function returns
 
 
 _BITS = {"pred": 1}
@@ -119,11 +120,13 @@ def _operands(text):
 
 
 def _statements(body, line):
-    """(kind, text, line) of each: a label, a directive or an instruction. Braces only open scopes of registers."""
+    """(kind, text, line) of each: a label, a directive, an instruction, or a brace that opens or closes a scope."""
     at = 0
     while at < len(body):
         c = body[at]
         if c in " \t\r\n{}":
+            if c in "{}":
+                yield "scope", c, line
             line += c == "\n"
             at += 1
             continue
@@ -139,6 +142,39 @@ def _statements(body, line):
         yield ("directive" if c == "." else "instruction"), text.strip(), line
         line += text.count("\n")
         at = end + (end < len(body) and body[end] == ";")
+
+
+_DECLARED = re.compile(r"\.(?:reg|param)\s+(?:\.align\s+\d+\s+)?\.\w+\s+(.*)", re.S)
+
+
+class _Scopes:
+    """
+    Names of registers and parameters that a scope inside a function declares are its own: the same name outside is another
+    one. Here they get the number of their scope.
+    """
+
+    def __init__(self):
+        self.open, self.count, self.names = [], 0, {}
+
+    def brace(self, text):
+        if text == "{":
+            self.open.append(self.names)
+            self.names = dict(self.names)
+            self.count += 1
+        elif self.open:
+            self.names = self.open.pop()
+
+    def declare(self, text):
+        match = _DECLARED.match(text) if len(self.open) > 1 else None
+        for name in _operands(match.group(1)) if match else ():
+            many = re.match(r"([\w$%]+)<(\d+)>", name)
+            for one in ([f"{many.group(1)}{i}" for i in range(int(many.group(2)))] if many else [name.split("[")[0].strip()]):
+                self.names[one] = f"{one}${self.count}"
+
+    def renamed(self, text):
+        if not self.names:
+            return text
+        return re.sub(r"(?<![\w$%.])%?[A-Za-z_$][\w$]*", lambda m: self.names.get(m.group(0), m.group(0)), text)
 
 
 class _Body:
@@ -160,13 +196,13 @@ class _Body:
         if table and pending:
             self.tables[pending] = _operands(table.group(1))
 
-    def instruction(self, text, line):
+    def instruction(self, text, line, scopes):
         match = _INSTRUCTION.match(text)
         if not match:
             raise PtxError(f"line {line}: '{text[:60]}' is no instruction")
         bang, guard, name, rest = match.groups()
-        self.blocks[-1].instructions.append(
-            Instruction(guard or "", bool(bang), name, _operands(rest), line, self.source))
+        self.blocks[-1].instructions.append(Instruction(scopes.renamed(guard or ""), bool(bang), name,
+                                                        _operands(scopes.renamed(rest)), line, self.source))
         if name.split(".")[0] in ("bra", "brx", "ret", "exit", "trap"):
             self.blocks.append(Block(len(self.blocks)))
 
@@ -200,6 +236,7 @@ def _function(text, head, files):
     if not before:
         raise PtxError("a function without a name")
     at, name, parameters = before.end(), before.group(2), []
+    results = [p.name for p in _parameters(before.group(1) or "")]
     if text[at:at + 1] == "(":
         end = _matching(text, at, "(", ")")
         parameters, at = _parameters(text[at:end]), end
@@ -208,17 +245,20 @@ def _function(text, head, files):
         return None, (end.end() if end else len(text))
     sizes = re.search(r"\.reqntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", text[at:end.start()])
     stop = _matching(text, end.start(), "{", "}")
-    body, pending = _Body(files), None
+    body, scopes, pending = _Body(files), _Scopes(), None
     for kind, statement, line in _statements(text[end.start():stop], text.count("\n", 0, end.start()) + 1):
         if kind == "label":
             body.label(statement)
             pending = statement
         elif kind == "directive":
             body.directive(statement, pending)
+            scopes.declare(statement)
+        elif kind == "scope":
+            scopes.brace(statement)
         else:
-            body.instruction(statement, line)
+            body.instruction(statement, line, scopes)
     threads = tuple(int(s or 1) for s in sizes.groups()) if sizes else None
-    return Function(name, head.group(1) == "entry", parameters, body.finish(), threads), stop
+    return Function(name, head.group(1) == "entry", parameters, body.finish(), threads, results=results), stop
 
 
 def read(text):

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 
+from .join import joined
 
 
 def names_of(functions):
@@ -52,6 +53,11 @@ def formula(polynomial):
     return text[2:] if text.startswith("+ ") else text
 
 
+def _spread(spread):
+    factor = formula(spread.step)
+    return " + " + (f"({factor})" if len(spread.step.terms) > 1 else factor) + f"*(0 to {spread.count})"
+
+
 def _use(reads, writes):
     return "reads and writes" if reads and writes else "reads" if reads else "writes"
 
@@ -79,10 +85,11 @@ def describe(footprint, scope_of):
             continue
         lines.append(f"{_slot_name(slot)}: {use}")
         shown = {}
-        for t in mine:
-            where = _conditions(scope_of(t))
-            text = f"{t.bytes} bytes at {formula(t.offset)}" + (" where " + " and ".join(where) if where else "")
-            shown.setdefault(text, set()).add(_use(t.reads, t.writes))
+        for kind in ("reads", "writes"):
+            for t in joined([t for t in mine if getattr(t, kind)]):
+                where = _conditions(scope_of(t))
+                text = f"{t.bytes} bytes at {formula(t.offset)}" + "".join(map(_spread, t.spreads))
+                shown.setdefault(text + (" where " + " and ".join(where) if where else ""), set()).add(kind)
         lines += [f"    {' and '.join(sorted(uses))} {text}" for text, uses in shown.items()]
     for slot, why in footprint.escapes.items():
         lines.append(f"{_slot_name(slot)}: is kept: its block stays where it is ({why})")

@@ -19,6 +19,7 @@ class Spans:
 
     def __init__(self, affine):
         self.affine, self.lines, self._names, self._holds, self._busy, self._bounds = affine, [], {}, {}, [], {}
+        self._open = set()  # (polynomial, limits) that are being bounded
         self.numbers = []  # C expressions of the numbers of a launch: n[i]
         self.uses_grid_size = False  # and not only the indices of its blocks
 
@@ -58,10 +59,17 @@ class Spans:
         return self.bound(polynomial, self.scope(polynomial, limits))
 
     def bound(self, polynomial, limits):
-        """The same with no other limits."""
+        """
+        The same with no other limits. A limit may lead to a polynomial that is bounded already, such as i <= min(i + 1, n): that
+        one is then bounded without limits.
+        """
         key = (polynomial, limits, tuple(self._busy))
         if key not in self._bounds:
+            if (polynomial, limits) in self._open:
+                return self.bound(polynomial, frozenset()) if limits else self._new("acs_span_any()")
+            self._open.add((polynomial, limits))
             self._bounds[key] = self._bound(polynomial, limits)
+            self._open.discard((polynomial, limits))
         return self._bounds[key]
 
     def _bound(self, polynomial, limits):
@@ -91,6 +99,16 @@ class Spans:
                 quantity = one if quantity is None else self._new(f"acs_span_multiply({quantity}, {one})")
             found.append((coefficient, quantity))
         return start, found
+
+    def spread(self, spread, limits):
+        """The variable with the span of a spread."""
+        return self._new(f"acs_span_multiply({self.bound(spread.step, limits)}, acs_span_of(0, {spread.count}))")
+
+    def spread_term(self, spread, limits):
+        """(coefficient, variable of a quantity), as in terms()."""
+        if spread.step.uniform:
+            return self.bound(spread.step, frozenset()), self._new(f"acs_span_of(0, {spread.count})")
+        return self._new("acs_span_point(1)"), self.spread(spread, limits)
 
     @staticmethod
     def _quotient(polynomial, value):
@@ -258,6 +276,8 @@ class Spans:
     def demand(self, demand, limits):
         """A C expression: whether a demand is met."""
         span = self.whole_bound(demand.value, limits)
+        for spread in demand.spreads:
+            span = self._new(f"acs_span_add({span}, {self.spread(spread, self.scope(spread.step, limits))})")
         low, high = _RANGES[demand.type]
         return f"acs_span_inside({span}, {low}, {high})"
 

@@ -338,7 +338,7 @@ class Values:
         if parts[0] in ("mov", "cvta"):
             return args[0]
         if parts[0] == "call":
-            return self.node("call", (block, at), (), bits, unique=True)
+            return self.node("call", (block, at, "b64"), (), bits, unique=True)
         if parts[0] in ("setp", "selp", "slct"):
             bits = 1 if parts[0] == "setp" else bits
             if parts[0] == "selp":
@@ -359,6 +359,8 @@ class Values:
             place = self._parameter_place(address, registers.index(register) * bits // 8)
             if place:
                 return self.node("slot", (*place, bits // 8, instruction.parts[-1]), (), bits)
+            if self._variable_place(address):
+                return self.node("call", (block, at, instruction.parts[-1]), (), bits, unique=True)
             return self.node("any slot", self._whole_parameter(address), (address,), bits)
         space = next((s for s in _SPACES if s in instruction.parts), "generic")
         if space == "local":
