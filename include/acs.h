@@ -349,6 +349,11 @@ typedef struct acs_uses {
  * footprints, not for acs_memcpy, acs_memset and acs_wait_range.
  */
 #define ACS_WHOLE ((uint64_t)1 << 63)
+/**
+ * As ACS_WHOLE, for an address that may lie outside what the op indexes, such as x - 1 where an array is counted from 1: the
+ * allocation that begins at the address. Where none does, the op may touch (or read) anything, as with unknown memory.
+ */
+#define ACS_WHOLE_AT (ACS_WHOLE | 1u)
 
 /** Build a segment; the macros below are shorter. */
 static inline acs_segment acs_make_segment(acs_extent extent, acs_access access, uint64_t base, uint64_t row_bytes,

@@ -236,7 +236,8 @@ static inline int acs_span_ends(acs_span first, acs_span step, acs_span end)
 /* ------------------------------------------------------------------------------------------------------- footprints */
 
 /**
- * `rows` rows of `bytes` bytes, `pitch` apart, from `low` behind an address. rows 0: none. whole: all of its allocation.
+ * `rows` rows of `bytes` bytes, `pitch` apart, from `low` behind an address. rows 0: none. whole: all of the allocation that
+ * begins at it, or anything where none does.
  */
 typedef struct acs_scan_shape {
     int64_t low, bytes, rows, pitch;
@@ -404,10 +405,14 @@ static inline int acs_scan_holds(const acs_scan_shape *outer, const acs_scan_sha
            (inner->rows == 1 || inner->pitch == outer->pitch);
 }
 
-static inline acs_segment acs_scan_segment(uint64_t address, const acs_scan_shape *shape, acs_access access)
+/* `elsewhere`: it is known that no allocation begins at the address. */
+static inline acs_segment acs_scan_segment(uint64_t address, const acs_scan_shape *shape, acs_access access,
+                                           int elsewhere)
 {
+    if (shape->whole && elsewhere)
+        return acs_make_segment(ACS_EXTENT_ALL, access, 0, 0, 0, 0);
     if (shape->whole)
-        return acs_make_segment(ACS_EXTENT_BYTES, access, address, ACS_WHOLE, 1, 0);
+        return acs_make_segment(ACS_EXTENT_BYTES, access, address, ACS_WHOLE_AT, 1, 0);
     return acs_make_segment(ACS_EXTENT_BYTES, access, address + (uint64_t)shape->low, (uint64_t)shape->bytes,
                             (uint64_t)shape->rows, (uint64_t)shape->pitch);
 }
@@ -452,20 +457,23 @@ static inline void acs_scan_ranges(int *busy, int64_t *keys, const int64_t *numb
 }
 
 /*
- * Only the part of the bytes that lies in the address's allocation, where ACS knows that without the driver. A range may be
- * larger than what the kernel touches, and no access leaves the allocation.
+ * Only the part of the bytes that lies in the allocation of the address, from `first` to `end` behind it, where ACS knows
+ * that without the driver. A range may be larger than what the kernel touches, and no access leaves the array. But an
+ * address that is not the first of its allocation may be one before an array in the next one. So a range that lies
+ * elsewhere stays, and one that reaches across an end is unknown.
  */
 static inline void acs_scan_clip(acs_scan_shape *shape, int64_t first, int64_t end)
 {
     const int64_t last = shape->low + (shape->rows - 1) * shape->pitch + shape->bytes;
-    if (shape->whole || !shape->rows || (shape->low >= first && last <= end))
+    if (shape->whole || !shape->rows || (shape->low >= first && last <= end) || shape->low >= end || last <= first)
         return;
-    if (first == 0 && shape->low < 0) /* the address may also be the end of the allocation before this one */
-        return;
-    shape->low = acs_span_most(shape->low, first);
-    shape->bytes = acs_span_most(acs_span_least(last, end) - shape->low, 0);
-    shape->rows = shape->bytes ? 1 : 0;
-    shape->pitch = 0;
+    if (first != 0) {
+        acs_scan_whole(shape);
+    } else if (shape->low >= 0) { /* else the address may also be the end of the allocation before this one */
+        shape->bytes = end - shape->low;
+        shape->rows = 1;
+        shape->pitch = 0;
+    }
 }
 
 /** The segments of all addresses, behind `at` others. Addresses that are NULL have none. */
@@ -476,16 +484,18 @@ static inline size_t acs_scan_end(acs_scan_pointer *pointers, size_t count, acs_
     for (i = 0; i < count; i++) {
         acs_scan_pointer *p = &pointers[i];
         uint64_t first, bytes;
+        int elsewhere = 0;
         if (!p->address)
             continue;
         if (acs_footprint_allocation(p->address, &first, &bytes)) {
+            elsewhere = first != p->address;
             acs_scan_clip(&p->reads, (int64_t)(first - p->address), (int64_t)(first + bytes - p->address));
             acs_scan_clip(&p->writes, (int64_t)(first - p->address), (int64_t)(first + bytes - p->address));
         }
         if (p->writes.whole || p->writes.rows)
-            at = acs_scan_add(out, capacity, at, acs_scan_segment(p->address, &p->writes, ACS_UPDATE));
+            at = acs_scan_add(out, capacity, at, acs_scan_segment(p->address, &p->writes, ACS_UPDATE, elsewhere));
         if ((p->reads.whole || p->reads.rows) && !acs_scan_holds(&p->writes, &p->reads))
-            at = acs_scan_add(out, capacity, at, acs_scan_segment(p->address, &p->reads, ACS_READ));
+            at = acs_scan_add(out, capacity, at, acs_scan_segment(p->address, &p->reads, ACS_READ, elsewhere));
     }
     return at;
 }

@@ -50,7 +50,7 @@ struct named_bytes {
 
     void add(const acs_segment &s)
     {
-        if (s.extent != ACS_EXTENT_BYTES || s.row_bytes == ACS_WHOLE)
+        if (s.extent != ACS_EXTENT_BYTES || s.row_bytes == ACS_WHOLE_AT)
             whole = true;
         for (uint64_t row = 0; !whole && s.row_bytes && row < s.rows; row++) {
             const uint64_t first = s.base + row * s.pitch_bytes;

@@ -126,16 +126,30 @@ static void widen(acs_segment *s)
     *s = acs_make_segment(ACS_EXTENT_ALL, s->access == ACS_READ ? ACS_READ : ACS_UPDATE, 0, 0, 0, 0);
 }
 
-/* Make the bytes of a segment with ACS_WHOLE known. */
+/*
+ * acs_whole_find for a segment. With ACS_WHOLE_AT an allocation, live or freed, that begins elsewhere is not the one that is
+ * meant.
+ */
+static acs_whole find_meant(const acs_draft *draft, const acs_segment *s, acs_block *block, const char **reason)
+{
+    const acs_whole found = s->base ? acs_whole_find(draft->context, s->base, block, reason) : ACS_WHOLE_UNKNOWN;
+    if (found == ACS_WHOLE_UNKNOWN || s->row_bytes == ACS_WHOLE || s->base == (uint64_t)(uintptr_t)block->ptr)
+        return found;
+    *reason = "no allocation begins there, and the kernel may index the one behind it";
+    return ACS_WHOLE_UNKNOWN;
+}
+
+/* Make the bytes of a segment with ACS_WHOLE or ACS_WHOLE_AT known. */
 static acs_status find_whole(const acs_draft *draft, const acs_footprint_input *input, acs_segment *s, size_t i,
                              bool *unknown)
 {
     acs_block block;
     const char *reason = NULL;
+    const acs_whole found = find_meant(draft, s, &block, &reason);
     s->row_bytes = 0;
     if (!s->base)
         return ACS_OK;
-    switch (acs_whole_find(draft->context, s->base, &block, &reason)) {
+    switch (found) {
     case ACS_WHOLE_FOUND:
         s->base = (uint64_t)(uintptr_t)block.ptr;
         s->row_bytes = block.bytes;
@@ -177,7 +191,7 @@ static acs_status find_bytes(acs_expansion *e, const acs_draft *draft, const acs
         acs_segment *s = &e->list[i];
         if (s->access == ACS_ESCAPE)
             ACS_TRY(pin(draft, s));
-        if (s->extent == ACS_EXTENT_BYTES && s->row_bytes == ACS_WHOLE && s->rows == 1)
+        if (s->extent == ACS_EXTENT_BYTES && (s->row_bytes | 1) == ACS_WHOLE_AT && s->rows == 1)
             ACS_TRY(find_whole(draft, input, s, i, &unknown));
         if (!acs_segment_is_plain(s))
             ACS_TRY(make_plain(s));

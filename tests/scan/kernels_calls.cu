@@ -1,6 +1,6 @@
 /*
- * Kernels that call functions which are not inlined: of the program, and of the CUDA library for slow cases of its functions.
- * Compiled to PTX and run by try_kernels.py.
+ * Kernels that call functions which are not inlined: of the program, and of the CUDA library for slow cases of its
+ * functions. Compiled to PTX and run by try_kernels.py.
  */
 
 #define CALLED __device__ __noinline__
@@ -143,8 +143,8 @@ LIBRARY(powf, float, powf(x[i], y))
 extern "C" __global__ void scoped_registers(float *x, int n)
 {
     int i = threadIdx.x, j;
-    asm("{ .reg .b32 %%r1, %%r2, %%r3, %%r4, %%r5; mov.b32 %%r1, 1000; add.s32 %%r2, %%r1, %1; mov.b32 %%r3, %%r2; mov.b32 %%r4, %%r3;"
-        " mov.b32 %%r5, %%r4; mov.b32 %0, %%r5; }" : "=r"(j) : "n"(3));
+    asm("{ .reg .b32 %%r1, %%r2, %%r3, %%r4, %%r5; mov.b32 %%r1, 1000; add.s32 %%r2, %%r1, %1;"
+        " mov.b32 %%r3, %%r2; mov.b32 %%r4, %%r3; mov.b32 %%r5, %%r4; mov.b32 %0, %%r5; }" : "=r"(j) : "n"(3));
     if (i < n)
         x[i] = j;
 }

@@ -1,6 +1,6 @@
 /*
- * Kernels with many accesses, since their loops are unrolled, and chunks that end at the size of an array. Compiled to PTX and
- * run by try_kernels.py; `check` bounds the length of their header.
+ * Kernels with many accesses, since their loops are unrolled, and chunks that end at the size of an array. Compiled to
+ * PTX and run by try_kernels.py; `check` bounds the length of their header.
  */
 
 template <class T> __global__ void planes(T *y, const T *x, int n)

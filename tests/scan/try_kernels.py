@@ -29,7 +29,7 @@ from launch import Launch  # noqa: E402 pylint: disable=wrong-import-position
 _C = """
 #include <acs.h>
 #include "kernels.h"
-const uint64_t oracle_whole = ACS_WHOLE, oracle_escape = ACS_ESCAPE;
+const uint64_t oracle_whole = ACS_WHOLE_AT, oracle_escape = ACS_ESCAPE;
 acs_footprint oracle_functions[100000];
 const char *oracle_names[100000];
 uint64_t oracle_count;
@@ -386,14 +386,13 @@ class Trial:
 # --------------------------------------------------------------------------------------------------------------- program
 
 def _scan(function, functions, totals, seconds=15):
-    """A kernel's footprint; None where acs-scan fails, or takes too long."""
+    """A kernel's footprint and its code; None where acs-scan fails, or takes too long."""
     thread = ctypes.c_ulong(threading.get_ident())
     timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (thread, ctypes.py_object(TimeoutError)))
     timer.start()
     try:
         found = footprint.scan(function, functions)
-        header.text([found], "trial_h")
-        return found
+        return found, header.code(found)
     except Exception as error:  # pylint: disable=broad-exception-caught
         totals.failed.append(f"...{function.name[-50:]}: {type(error).__name__} {error}")
         return None
@@ -411,7 +410,7 @@ def _file(path, folder, options, totals):
     footprints = [_scan(f, module.functions, totals) for f in kernels]
     kernels = [f for f, found in zip(kernels, footprints) if found]
     footprints = [found for found in footprints if found]
-    library = Library(header.text(footprints, "kernels_h"), folder, options.include)
+    library = Library(header.text(footprints, "kernels.h"), folder, options.include)
     for function in kernels:
         if options.only and options.only not in function.name:
             continue

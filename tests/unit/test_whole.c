@@ -82,6 +82,31 @@ static void unknown_memory_is_any_memory(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
+/* An address that is not the first of its allocation may be one before an array in the next. */
+static void whole_allocations_begin_at_the_address_or_are_any_memory(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        acs_context *context = open_inline(i % 2 ? ACS_CHECK_OVERLAP : ACS_CHECK_OFF, i < 2 ? ACS_POOL_ON : ACS_POOL_OFF);
+        unsigned char *a = block_of(context, ACS_MEMORY_DEVICE, BYTES), *b = block_of(context, ACS_MEMORY_DEVICE, BYTES);
+        trial t = {context, NULL, ACS_USES(ACS_INOUT(b, ACS_WHOLE_AT)), NULL, NULL};
+        assert_true(leaves(&t, a) && writes(&t, b) && writes(&t, b + BYTES - 1));
+        assert_int_equal(statistics_of(context).unknown_memory, 0);
+        t.uses = ACS_USES(ACS_INOUT(a + BYTES - 4, ACS_WHOLE_AT));
+        assert_true(writes(&t, a) && writes(&t, b));
+        t.uses = ACS_USES(ACS_IN(a + BYTES - 4, ACS_WHOLE_AT));
+        assert_true(reads(&t, b));
+        assert_true(statistics_of(context).unknown_memory > 0);
+        assert_true(acs_free(context, a) > 0); /* what was before the array is gone */
+        assert_true(reads(&t, b));
+        t.uses = ACS_USES(ACS_IN(a, ACS_WHOLE_AT));
+        if (i < 2) /* a pool remembers it */
+            refused(queue(&t), i % 2 ? ACS_ERR_CHECK : ACS_ERR_ARGUMENT, "names memory freed by op");
+        assert_int_equal(acs_clear(context), ACS_OK);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+}
+
 static void memory_of_another_context(void **state)
 {
     (void)state;
@@ -219,6 +244,7 @@ int main(void)
         cmocka_unit_test(whole_blocks_from_any_address_in_them),
         cmocka_unit_test(null_is_nothing_and_freed_memory_is_refused),
         cmocka_unit_test(unknown_memory_is_any_memory),
+        cmocka_unit_test(whole_allocations_begin_at_the_address_or_are_any_memory),
         cmocka_unit_test(memory_of_another_context),
         INLINE(copies_and_waits_have_sizes),
         SIM(groups_know_whole_blocks),

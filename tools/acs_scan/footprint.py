@@ -55,6 +55,11 @@ def scan(function, functions=None):
     return _Scan(inline.expand(function, functions or {})).run()
 
 
+def unknown(function, why):
+    """The Footprint of a kernel that may touch anything."""
+    return Footprint(function, anything=[why])
+
+
 def _is_not_negative(polynomial):
     return all(c >= 0 and all(a.kind in _NOT_NEGATIVE or (a.kind == "join" and all(map(_is_not_negative, a.args))) for a in m)
                for m, c in polynomial.terms.items())

@@ -149,22 +149,30 @@ def _folded(lines):
     return found
 
 
-def text(footprints, title):
+def code(footprint):
+    """The functions of one kernel, whose names have @ for its number."""
+    return _Function(footprint, "@").text()
+
+
+def guard(title):
+    """The macro of a header, which stands in it once it was included."""
+    return "ACS_SCAN_" + re.sub(r"\W", "_", title).upper()
+
+
+def text(kernels, title):
     """
-    The text of the header. A kernel may have several footprints, of versions for different GPUs, or of files whose names
-    are alike: then it has the segments of all.
+    The text of the header, of (Footprint, code()) of each kernel. A kernel may have several, of versions for different GPUs,
+    or of files whose names are alike: then it has the segments of all.
     """
-    guard = "ACS_SCAN_" + re.sub(r"\W", "_", title).upper()
     parts = ["/*", " * Footprints of the kernels of a program, written by acs-scan. Included in one file of the program, it",
              " * declares them all when the program starts. ACS_LAUNCH without a footprint then uses them.", " */",
-             f"#ifndef {guard}", f"#define {guard}", "", "#include <acs_scan.h>", ""]
+             f"#ifndef {guard(title)}", f"#define {guard(title)}", "", "#include <acs_scan.h>", ""]
     names = {}
-    for footprint in footprints:
-        names.setdefault(plain_name(footprint.function.name), []).append(footprint)
+    for footprint, body in kernels:
+        names.setdefault(plain_name(footprint.function.name), {})[body] = None
     entries = []
-    for name, versions in names.items():
+    for name, bodies in names.items():
         number = len(entries)
-        bodies = dict.fromkeys(_Function(f, "@").text() for f in versions)
         functions = []
         for i, body in enumerate(bodies):
             functions.append(f"acs_scan_kernel_{number}" + (f"_{i}" if len(bodies) > 1 else ""))

@@ -75,7 +75,7 @@ def _without_comments(text):
 
 
 _HEAD = re.compile(r"(?:\.visible|\.weak|\.extern|\.common)?\s*\.(entry|func)\b")
-_PARAMETER = re.compile(r"\.(?:param|reg)\s+(?:\.align\s+\d+\s+)?\.(\w+)(?:\s+\.ptr(?:\s*\.\w+)*(?:\s+\.align\s+\d+)?)?"
+_PARAMETER = re.compile(r"\.(?:param|reg)\s+(?:\.align\s+\d+\s+)?\.(\w+)(?:\s+\.ptr(?:\s*\.(?!align)\w+)*)?"
                         r"(?:\s*\.align\s+\d+)?\s+([\w$%]+)\s*(?:\[(\d*)\])?")
 _VARIABLE = re.compile(r"\.(global|shared|local|const)\s[^;={(]*?\.(?:pred|[bsuf]\d+)\s+([\w$]+)\s*[\[;=]")
 _LABEL = re.compile(r"([\w$]+)\s*:\s*")
@@ -259,6 +259,12 @@ def _function(text, head, files):
             body.instruction(statement, line, scopes)
     threads = tuple(int(s or 1) for s in sizes.groups()) if sizes else None
     return Function(name, head.group(1) == "entry", parameters, body.finish(), threads, results=results), stop
+
+
+def target(text):
+    """The architecture that the text is for, such as "sm_90"."""
+    found = re.search(r"^\s*\.target\s+(\w+)", text, re.M)
+    return found.group(1) if found else "an unknown architecture"
 
 
 def read(text):
