@@ -456,6 +456,18 @@ static inline void acs_scan_ranges(int *busy, int64_t *keys, const int64_t *numb
     __atomic_store_n(busy, 0, __ATOMIC_RELEASE);
 }
 
+/** acs_scan_ranges for an array of pointers, with the numbers that `compute` gets, of which there is one at least. */
+#define ACS_SCAN_RANGES(p, compute, ...)                                                                               \
+    do {                                                                                                               \
+        const int64_t acs_scan_n_[] = {__VA_ARGS__};                                                                   \
+        enum { ACS_SCAN_COUNT_ = sizeof acs_scan_n_ / sizeof(int64_t), ACS_SCAN_POINTERS_ = sizeof(p) / sizeof *(p) };  \
+        static int64_t acs_scan_keys_[ACS_SCAN_KEPT * (ACS_SCAN_COUNT_ + 1)];                                          \
+        static acs_scan_pointer acs_scan_kept_[ACS_SCAN_KEPT * ACS_SCAN_POINTERS_];                                    \
+        static int acs_scan_busy_;                                                                                     \
+        acs_scan_ranges(&acs_scan_busy_, acs_scan_keys_, acs_scan_n_, ACS_SCAN_COUNT_, acs_scan_kept_, p,              \
+                        ACS_SCAN_POINTERS_, compute);                                                                  \
+    } while (0)
+
 /*
  * Only the part of the bytes that lies in the allocation of the address, from `first` to `end` behind it, where ACS knows
  * that without the driver. A range may be larger than what the kernel touches, and no access leaves the array. But an

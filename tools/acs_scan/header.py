@@ -37,15 +37,15 @@ class _Function:
             lines.append(f"    acs_scan_pointer p[{len(slots)}];")
         lines += [f"    if (!acs_scan_fits(in, sizes, {len(f.function.parameters)}))", "        return ACS_FOOTPRINT_REFUSED;"]
         if slots:
-            lines += self._kept(len(slots))
+            lines += self._kept()
         if self.spans.uses_grid_size:
             lines.append("    if (in->grid_is_most) { /* a smaller grid may reach other bytes */")
             for i, slot in enumerate(slots):
                 lines += [f"        acs_scan_whole(&p[{i}].{kind});" for kind in ("reads", "writes")
                           if any(getattr(t, kind) for t in f.touches if t.slot == slot)]
             lines.append("    }")
-        for i, slot in enumerate(slots):
-            lines.append(f"    p[{i}].address = acs_scan_address(in, {slot.argument}, {slot.offset});")
+        lines += _packed([f"p[{i}].address = acs_scan_address(in, {slot.argument}, {slot.offset});"
+                          for i, slot in enumerate(slots)])
         lines += self._others()
         lines.append(f"    return acs_scan_end({'p' if slots else 'NULL'}, {len(slots)}, out, capacity, at);")
         return "\n".join(lines + ["}"])
@@ -56,19 +56,11 @@ class _Function:
         return [f"/* n: {', '.join(self.spans.numbers) or 'nothing'} */", f"static void {self.name}_ranges(const int64_t *n, acs_scan_pointer *p)", "{",
                 *unused, *("    " + line for line in self.body), "}"]
 
-    def _kept(self, pointers):
+    def _kept(self):
         """Look for the ranges of these numbers among those computed before."""
-        count = len(self.spans.numbers)
-        lines = ["    {"]
-        if count:
-            values = ", ".join(self.spans.numbers)
-            lines += [f"        static int64_t keys[ACS_SCAN_KEPT * {count + 1}];",
-                      f"        static acs_scan_pointer kept[ACS_SCAN_KEPT * {pointers}];", "        static int busy;",
-                      f"        const int64_t n[] = {{{values}}};",
-                      f"        acs_scan_ranges(&busy, keys, n, {count}, kept, p, {pointers}, {self.name}_ranges);"]
-        else:
-            lines += ["        memset(p, 0, sizeof p);", f"        {self.name}_ranges(NULL, p);"]
-        return lines + ["    }"]
+        if self.spans.numbers:
+            return [f"    ACS_SCAN_RANGES(p, {self.name}_ranges, {', '.join(self.spans.numbers)});"]
+        return ["    memset(p, 0, sizeof p);", f"    {self.name}_ranges(NULL, p);"]
 
     def _others(self):
         """What has no range: addresses that are kept, variables, anything."""
@@ -147,6 +139,17 @@ def _folded(lines):
         else:
             found.append(head + text + (";" if defined else ""))
     return found
+
+
+def _packed(statements):
+    """Lines of several statements."""
+    lines = []
+    for one in statements:
+        if lines and len(lines[-1]) + len(one) < _COLUMNS:
+            lines[-1] += " " + one
+        else:
+            lines.append("    " + one)
+    return lines
 
 
 def code(footprint):
