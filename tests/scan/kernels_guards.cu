@@ -266,3 +266,24 @@ KERNEL index_split(float *p, int width, int n)
     int row = i / width, column = i - row * width;
     p[column * 64 + row] = 1;
 }
+
+/* ---- a comparison of unsigned numbers with a number that is negative as a signed one says nothing of signs */
+
+KERNEL unsigned_large(float *x, int n)
+{
+    int i = threadIdx.x;
+    if ((unsigned)(i - n) <= 4294967288u)
+        x[n - i + 100] = 1;
+}
+KERNEL unsigned_least(float *x, int n)
+{
+    int i = threadIdx.x;
+    if ((unsigned)(i - n) >= 4294967200u)
+        x[n - i] = 1;
+}
+KERNEL unsigned_equal(float *x, int n)
+{
+    unsigned i = threadIdx.x - n;
+    if (i == 4294967295u)
+        x[threadIdx.x] = 1;
+}

@@ -333,6 +333,8 @@ class Affine:
             demands |= {Demand(b, "small u" + bits), Demand(a, "s" + bits)}
         else:
             demands |= {Demand(a, "s" + bits), Demand(b, "s" + bits)}
+        if not all(_meets(d.value.constant, d.type) for d in demands if d.value.constant is not None):
+            return []  # such as x <= 4294967288 of unsigned numbers, which is so for x = -16, too
         demands = frozenset(d for d in demands if d.value.constant is None)
         varies, rest = (a - b).split()
         if varies:
@@ -417,6 +419,14 @@ def _wrapped(value, kind):
     size = 1 << int(kind[1:])
     value %= size
     return value - size if kind[0] == "s" and value >= size // 2 else value
+
+
+def _meets(value, kind):
+    """Whether a number lies in the range of a demand's type."""
+    small, bits = kind.startswith("small "), int(kind.split()[-1][1:])
+    if small or kind[0] == "s":
+        return (0 if small else -(1 << bits - 1)) <= value < 1 << bits - 1
+    return 0 <= value < 1 << bits
 
 
 def _linear(polynomial, trip):

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 from .join import joined
 from .spans import Spans
@@ -154,7 +155,11 @@ def _packed(statements):
 
 def code(footprint):
     """The functions of one kernel, whose names have @ for its number."""
-    return _Function(footprint, "@").text()
+    found = _Function(footprint, "@").text()
+    if found.count("\n") > 2 * _LINES_MOST:  # one address alone is that long
+        touches = [replace(t, offset=None, why="the kernel has too many conditions") for t in footprint.touches]
+        found = _Function(replace(footprint, touches=touches), "@").text()
+    return found
 
 
 def guard(title):

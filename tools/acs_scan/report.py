@@ -21,7 +21,10 @@ def _slot_name(slot):
     return f"argument {slot.argument}" + (f", byte {slot.offset}" if slot.offset else "")
 
 
-def _atom(atom):
+_DEPTH_MOST = 6  # of operations inside each other that are shown: a formula may be in another one twice, and so on
+
+
+def _atom(atom, depth):
     kind = atom.kind
     if kind == "slot":
         return f"a{atom.data[0]}" + (f"[{atom.data[1]}]" if atom.data[1] else "")
@@ -31,20 +34,22 @@ def _atom(atom):
         return "lane"
     if kind == "trip":
         return f"pass{atom.data}"
+    if depth > _DEPTH_MOST:
+        return "..."
     if kind == "join":
-        return "(" + " or ".join(formula(p) for p in atom.args) + ")"
+        return "(" + " or ".join(formula(p, depth + 1) for p in atom.args) + ")"
     if kind == "op":
         sign = {"div": " / ", "rem": " % ", "floor": " / ", "and": " & ", "or": " | ", "shr": " >> "}.get(atom.data[0])
-        inside = [f"({formula(p)})" if sign and len(p.terms) > 1 else formula(p) for p in atom.args]
+        inside = [f"({formula(p, depth + 1)})" if sign and len(p.terms) > 1 else formula(p, depth + 1) for p in atom.args]
         return f"({sign.join(inside)})" if sign else f"{atom.data[0]}({', '.join(inside)})"
     return "?"
 
 
-def formula(polynomial):
+def formula(polynomial, depth=0):
     """A polynomial as text."""
     words = []
     for monomial, coefficient in sorted(polynomial.terms.items(), key=lambda t: (-len(t[0]), [a.order for a in t[0]])):
-        factors = [_atom(a) for a in monomial]
+        factors = [_atom(a, depth) for a in monomial]
         number = abs(coefficient)
         if number != 1 or not factors:
             factors.insert(0, str(number))
