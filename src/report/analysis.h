@@ -80,7 +80,7 @@ typedef struct acs_analysis {
     uint32_t label_count;
     acs_widths widths;
     uint64_t window;            /* ACS_WINDOW */
-    uint64_t first_ns, last_ns; /* from the first call to the last end */
+    uint64_t first_ns, last_ns; /* the run: from the call of the first op to the last end. Shares are parts of it */
     /* all ops' time, and if each took as long as it takes alone; time in which at least one ran; the longest chain's, by
      * all dependences, and by RAW */
     uint64_t work_ns, alone_work_ns, busy_ns, chain_ns, needed_ns;
@@ -99,6 +99,17 @@ static inline const acs_recorded_op *acs_analysis_recorded(const acs_analysis *a
 static inline uint64_t acs_analysis_time(const acs_analysed_op *op)
 {
     return op->ended - op->began;
+}
+
+/* A span of time. Empty: from >= to. */
+typedef struct acs_time_span {
+    uint64_t from, to;
+} acs_time_span;
+
+/* The part of a call that lies in the run: what the program did before its first op costs the run nothing. */
+static inline acs_time_span acs_analysis_within(const acs_analysis *a, uint64_t began, uint64_t ended)
+{
+    return (acs_time_span){began > a->first_ns ? began : a->first_ns, ended < a->last_ns ? ended : a->last_ns};
 }
 
 /* The label of the newest op up to this number; ACS_PLACE_NONE: none was recorded. */

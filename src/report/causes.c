@@ -38,12 +38,19 @@ static bool is_dear(const search *s, uint64_t ns)
     return ns && ns * 100 >= s->span_ns * TUNE_REPORT_PERCENT;
 }
 
-/* Add a cause that took `ns`; NULL: it took too little, or the list is full. */
+/* Add a cause that took `ns`, to a full list in place of the cheapest. NULL: it took too little. */
 static acs_cause *add_cause(search *s, const char *kind, uint64_t ns)
 {
-    if (!is_dear(s, ns) || s->to->count == ACS_CAUSES_MOST)
+    if (!is_dear(s, ns))
         return NULL;
-    acs_cause *cause = &s->to->list[s->to->count++];
+    acs_cause *cause = &s->to->list[0];
+    if (s->to->count < ACS_CAUSES_MOST)
+        cause = &s->to->list[s->to->count++];
+    else
+        for (uint32_t i = 1; i < ACS_CAUSES_MOST; i++)
+            cause = s->to->list[i].ns < cause->ns ? &s->to->list[i] : cause;
+    if (cause->ns > ns)
+        return NULL;
     *cause = (acs_cause){.kind = kind, .how = g_simulated, .ns = ns < s->span_ns ? ns : s->span_ns};
     return cause;
 }
@@ -222,7 +229,8 @@ static void look_for_streams(search *s)
                "%s summed over them, most at %.120s.",
                count, acs_time_text(s->a->held_ns[ACS_HOLD_STREAM], held),
                acs_label_text(s->a->labels[s->a->ops[most].label], text));
-    write_text(cause->fix, "Set ACS_STREAMS to %" PRId64 " or more.", played->value);
+    write_text(cause->fix, "Set ACS_STREAMS to %" PRId64 " or more.%s", played->value,
+               s->around->on_cpu ? " They help as far as there are CPUs, and threads for them (ACS_EXECUTORS)." : "");
     show_op(cause, most);
 }
 
@@ -233,6 +241,22 @@ static uint64_t past_others(const search *s, acs_path_reason reason)
     for (uint32_t i = 0; i < s->to->count; i++)
         most = s->to->list[i].ns > most ? s->to->list[i].ns : most;
     return s->to->path.ns[reason] > most ? s->to->path.ns[reason] - most : 0;
+}
+
+/* What hands ops over sooner, by the backend and the options of the run. */
+static const char *issue_remedy(const acs_surroundings *around)
+{
+    if (around->in_order)
+        return "The context runs one op after another: unset ACS_SERIAL and ACS_DISABLE.";
+    if (!around->options->workers)
+        return "Set ACS_WORKERS=1: without a worker, ops are handed over in calls that wait.";
+    if (around->on_cpu)
+        return "Make ops fewer and larger: the library's own work for each op counts. Leave a CPU to its worker.";
+    if (around->options->issue == ACS_ISSUE_LAUNCH)
+        return "Set ACS_ISSUE=auto, so that kernels go in bundles (docs/issue-methods.md). Or make them fewer and larger.";
+    if (around->options->repeats == ACS_REPEATS_NAMED)
+        return "Set ACS_REPEATS=auto, or name the parts that recur (docs/repeats.md). Or make kernels fewer and larger.";
+    return "Make ops fewer and larger. docs/issue-methods.md says which kernels go in bundles, as ACS_ISSUE=auto allows.";
 }
 
 static void look_for_issue(search *s)
@@ -249,8 +273,7 @@ static void look_for_issue(search *s)
                "%u ops could have run, but no thread had handed them over. They waited %s summed over them. "
                "The host's calls are the limit, or the threads had no CPU.",
                count, acs_time_text(s->a->held_ns[ACS_HOLD_ISSUE], held));
-    write_text(cause->fix,
-               "Let kernels go in bundles or repeats (docs/issue-methods.md), or make them fewer and larger.");
+    write_text(cause->fix, "%s", issue_remedy(s->around));
     show_op(cause, most);
 }
 
@@ -303,9 +326,10 @@ static void look_for_late_starts(search *s)
     cause->how = "Its part of the path, less what another cause explains.";
     write_text(cause->title, "Ops begin late after they were handed over");
     write_text(cause->text,
-               "For %s of the path an op could run and was handed over, but the device had not begun it. A launch, and "
-               "each step inside a graph, takes microseconds.",
-               acs_time_text(cause->ns, time));
+               "For %s of the path an op could run and was handed over, but the device had not begun it. %s",
+               acs_time_text(cause->ns, time),
+               s->around->on_cpu ? "A CPU thread that sleeps takes microseconds to wake; or no CPU was free."
+                                 : "A launch, and each step inside a graph, takes microseconds.");
     write_text(cause->fix, "Join short ops to longer ones. Shorter chains help, too, since each op of a chain pays for it.");
 }
 
@@ -396,9 +420,10 @@ static void look_for_allocations_of(search *s, const acs_site *site)
     acs_op last = 0;
     for (uint32_t i = 0; i < r->block_count; i++) {
         const acs_recorded_block *block = &r->blocks[i];
-        if (block->site != site || !block->began)
+        const acs_time_span span = acs_analysis_within(s->a, block->began, block->ended);
+        if (block->site != site || span.from >= span.to)
             continue;
-        s->spans[used++] = (acs_time_span){block->began, block->ended};
+        s->spans[used++] = span;
         calls += !block->freed;
         bytes = block->bytes;
         last = block->newest;
@@ -409,16 +434,16 @@ static void look_for_allocations_of(search *s, const acs_site *site)
     char time[32], size[32];
     if (!cause)
         return;
-    cause->how = "The time of the calls.";
+    cause->how = "The time of the calls within the run.";
     write_text(cause->title, "Memory is allocated %zu times at %.80s:%d", calls, site->file ? site->file : "?",
                site->line);
     write_text(cause->text,
-               "%zu blocks, the last of %s, were allocated and freed there. The calls took %s, in which the program "
-               "queued nothing.",
+               "%zu blocks, the last of %s, were allocated there. These calls, and those that freed blocks, took %s, in "
+               "which their threads queued nothing.",
                calls, acs_bytes_text(bytes, size), acs_time_text(cause->ns, time));
-    write_text(cause->fix,
-               "Allocate once, before the loop. If the memory is short, raise ACS_MEMORY_LIMIT; if ACS_POOL is off, "
-               "turn it on.");
+    write_text(cause->fix, "Allocate once, before the loop.%s%s",
+               s->around->options->memory_limit ? " Or raise ACS_MEMORY_LIMIT, if the memory is short." : "",
+               s->around->options->pool ? "" : " Or set ACS_POOL=auto: without it each block is a call of the driver.");
     const uint32_t op = acs_analysis_op_before(s->a, last);
     if (op != ACS_PLACE_NONE)
         show_op(cause, op);
@@ -440,32 +465,36 @@ static void look_for_allocations(search *s)
 
 /*
  * The program is a chain if ops that need the result of the one before take most of the time, whatever else is
- * changed.
+ * changed. If its footprints allow nothing but a chain, ops count as long as they took: nothing else slowed them.
  */
 static void look_for_chain(search *s)
 {
+    const bool only = !s->around->in_order && s->a->alone_work_ns * 2 < s->a->chain_ns * 3;
+    const uint64_t took = only ? s->to->path.ns[ACS_PATH_RESULT] + s->to->path.ns[ACS_PATH_RUN] : s->a->needed_ns;
     const acs_serial_pair *most = NULL;
     for (uint32_t i = 0; i < s->to->pair_count; i++) {
         const acs_serial_pair *p = &s->to->pairs[i];
         if (p->conflict == ACS_CONFLICT_RAW && (!most || p->path_ns > most->path_ns))
             most = p;
     }
-    if (!most || acs_serial_pair_is_suspicious(most) || s->a->needed_ns * 100 < s->span_ns * TUNE_REPORT_CHAIN_PERCENT)
+    if (!most || acs_serial_pair_is_suspicious(most) || (!only && took * 100 < s->span_ns * TUNE_REPORT_CHAIN_PERCENT))
         return;
-    acs_cause *cause = add_cause(s, "chain", s->a->needed_ns);
+    acs_cause *cause = add_cause(s, "chain", took);
     char up[ACS_CAUSE_TEXT], down[ACS_CAUSE_TEXT], time[32];
     if (!cause)
         return;
     write_text(cause->title, "The program is a chain: each op needs the result of the one before");
-    cause->how = "The time of the longest chain of results, if each op took as long as it takes alone.";
+    cause->how = only ? "Its part of the path: ops that ran while the next one waited for their result."
+                      : "The time of the longest chain of results, if each op took as long as it takes alone.";
     write_text(cause->text,
                "Ops that need the result of another take %s one after another. The longest chain has %u ops. Most "
                "often in it, %.120s needs what %.120s wrote.",
-               acs_time_text(s->a->needed_ns, time), s->a->levels, acs_label_text(s->a->labels[most->down], down),
+               acs_time_text(cause->ns, time), s->a->levels, acs_label_text(s->a->labels[most->down], down),
                acs_label_text(s->a->labels[most->up], up));
     write_text(cause->fix,
-               "Split the work into parts that do not need each other. Join short ops to longer ones, or give each op "
-               "more of the device.");
+               "No setting makes a chain shorter. Split the work into parts that do not need each other, or queue other "
+               "work beside it. Join short ops to longer ones%s.",
+               s->around->on_cpu ? "" : ", or give each op more blocks, so that it uses more of the device");
     show_op(cause, most->example);
     show_op(cause, s->a->ops[most->example].waited_for);
 }
@@ -478,7 +507,7 @@ acs_status acs_causes_make(acs_analysis *analysis, const acs_surroundings *aroun
     search s = {.a = analysis, .around = around, .to = causes, .span_ns = analysis->last_ns - analysis->first_ns};
     *causes = (acs_causes){0};
     s.spans = calloc((size_t)analysis->op_count + r->wait_count + r->block_count + 1, sizeof *s.spans);
-    s.play = acs_play_create(analysis, around->options);
+    s.play = acs_play_create(analysis, around);
     if (!s.spans || !s.play || acs_path_make(analysis, &causes->path) != ACS_OK ||
         acs_serial_pairs_make(analysis, around, causes) != ACS_OK) {
         free(s.spans);
@@ -494,11 +523,11 @@ acs_status acs_causes_make(acs_analysis *analysis, const acs_surroundings *aroun
     look_for_host_waits(&s);
     look_for_kernels(&s);
     look_for_allocations(&s);
-    look_for_chain(&s);
     look_for_pairs(&s);
     look_for_issue(&s);
     look_for_late_starts(&s);
     look_for_slow_callers(&s);
+    look_for_chain(&s); /* the last: ops that ran explain none of the path's other parts */
     qsort(causes->list, causes->count, sizeof *causes->list, dearest_first);
     free(s.spans);
     acs_play_destroy(s.play);

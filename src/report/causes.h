@@ -42,13 +42,6 @@ typedef struct acs_cause {
     char title[ACS_CAUSE_TEXT], text[ACS_CAUSE_TEXT], fix[ACS_CAUSE_TEXT];
 } acs_cause;
 
-/* What is known of the context beside its ops. */
-typedef struct acs_surroundings {
-    const acs_options *options;
-    uint64_t sms, sm_threads; /* of a device; 0: not known */
-    uint32_t devices;
-} acs_surroundings;
-
 typedef struct acs_causes {
     acs_serial_pair *pairs; /* those that take most of the path first */
     uint32_t pair_count, pair_room;
@@ -66,9 +59,6 @@ void acs_causes_free(acs_causes *causes);
 /* pairs.c */
 acs_status acs_serial_pairs_make(acs_analysis *analysis, const acs_surroundings *around, acs_causes *causes);
 /* text.c: the length of a union of spans of time; sorts them. */
-typedef struct acs_time_span {
-    uint64_t from, to;
-} acs_time_span;
 uint64_t acs_time_spans_union(acs_time_span *spans, size_t count);
 /* "saxpy (main.c:42)" */
 const char *acs_label_text(acs_label label, char text[ACS_CAUSE_TEXT]);

@@ -95,9 +95,9 @@ static void write_program(FILE *file, const acs_told *t)
                   ",\n\"options\":{\"window\":%" PRId64 ",\"streams\":%" PRId64 ",\"workers\":%" PRId64
                   ",\"devices\":%" PRIu32 ",\"batch\":%" PRId64 ",\"rename\":%" PRId64 ",\"fifo\":%" PRId64
                   ",\"memory_limit\":%" PRId64 ",\"memory_slack\":%" PRId64
-                  ",\"repeats\":\"%s\",\"issue\":\"%s\"}",
+                  ",\"serial\":%d,\"disable\":%d,\"repeats\":\"%s\",\"issue\":\"%s\"}",
                   o->window, o->streams, o->workers, t->around->devices, o->batch, o->rename, o->fifo,
-                  o->memory_limit, o->memory_slack,
+                  o->memory_limit, o->memory_slack, o->serial, o->disable,
                   o->repeats == ACS_REPEATS_AUTO ? "auto" : "named", issues[o->issue]);
     (void)fprintf(file, ",\n\"devices\":[");
     for (uint32_t i = 0; i < t->around->devices; i++)
@@ -236,8 +236,10 @@ static void write_summary(FILE *file, const acs_analysis *a)
 {
     const uint64_t span_ns = a->last_ns - a->first_ns;
     uint64_t waited = 0;
-    for (uint32_t i = 0; i < a->recording->wait_count; i++)
-        waited += a->recording->waits[i].ended - a->recording->waits[i].began;
+    for (uint32_t i = 0; i < a->recording->wait_count; i++) {
+        const acs_time_span wait = acs_analysis_within(a, a->recording->waits[i].began, a->recording->waits[i].ended);
+        waited += wait.from < wait.to ? wait.to - wait.from : 0;
+    }
     (void)fprintf(file,
                   ",\n\"summary\":{\"ops\":%" PRIu32 ",\"kernels\":%" PRIu32 ",\"work_ns\":%" PRIu64
                   ",\"busy_ns\":%" PRIu64 ",\"critical_ns\":%" PRIu64 ",\"levels\":%" PRIu32

@@ -92,8 +92,12 @@ static void describe_fix(const acs_serial_pair *p, const acs_surroundings *aroun
         fix = "Give both ops a footprint (ACS_USES): without one an op waits for all others.";
         break;
     case ACS_CONFLICT_ORDER:
-        fix = "Memory is short, so a block waits for the ops that used it before. Raise ACS_MEMORY_LIMIT, or allocate "
-              "several blocks before the loop and use one after another.";
+        fix = around->in_order ? "The context runs one op after another: unset ACS_SERIAL and ACS_DISABLE."
+              : around->options->memory_limit
+                  ? "Memory is short, so a block waits for the ops that used it before. Raise ACS_MEMORY_LIMIT, or "
+                    "allocate several blocks before the loop and use one after another."
+                  : "Freed memory is handed out again before its ops have ended. Allocate several blocks before the "
+                    "loop and use one after another.";
         break;
     default:
         break;

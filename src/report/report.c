@@ -100,8 +100,12 @@ static void write_file(const acs_context *context, const char *option, const cha
 static void find_surroundings(const acs_context *context, acs_surroundings *around)
 {
     acs_capacity has = {0};
-    *around = (acs_surroundings){.options = &context->options, .devices = context->backend->devices};
-    if (context->backend->ops->capacity && context->backend->ops->capacity(context->backend, 0, &has) == ACS_OK) {
+    *around = (acs_surroundings){.options = &context->options,
+                                 .devices = context->backend->devices,
+                                 .on_cpu = context->backend->ops->id == ACS_BACKEND_HOST,
+                                 .in_order = context->options.serial || context->options.disable};
+    if (!around->on_cpu && context->backend->ops->capacity &&
+        context->backend->ops->capacity(context->backend, 0, &has) == ACS_OK) {
         around->sms = has.sms;
         around->sm_threads = has.threads;
     }
@@ -114,8 +118,8 @@ static acs_status tell_all(const acs_context *context, const acs_recording *reco
     acs_surroundings around;
     acs_analysis analysis;
     acs_causes causes;
-    ACS_TRY(acs_analysis_make(recording, (uint64_t)o->window, o->serial || o->disable, &analysis));
     find_surroundings(context, &around);
+    ACS_TRY(acs_analysis_make(recording, (uint64_t)o->window, around.in_order, &analysis));
     acs_status status = acs_causes_make(&analysis, &around, &causes);
     if (status == ACS_OK) {
         const acs_told told = {.analysis = &analysis,

@@ -25,7 +25,7 @@ const char *acs_time_text(uint64_t ns, char text[32])
     uint32_t unit = 0;
     for (; value >= 999.5 && unit < 3; unit++)
         value /= 1000;
-    (void)snprintf(text, 32, value < 9.95 && unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+    (void)snprintf(text, 32, "%.*f %s", !unit || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2, value, units[unit]);
     return text;
 }
 

@@ -21,6 +21,7 @@ enum { CELL_BYTES = 64 };
 
 struct acs_play {
     const acs_analysis *a;
+    const acs_surroundings *around;
     acs_options options;   /* of the played context, as it is */
     uint32_t first;        /* the first op */
     acs_op *played;        /* by op: its number in the play */
@@ -202,52 +203,56 @@ static void add_least(played_list *list, acs_play_setting which, const char *nam
 uint32_t acs_play_settings(acs_play *p, acs_played played[ACS_PLAYED_MOST])
 {
     const acs_options *o = &p->options;
+    const bool gpu = !p->around->on_cpu;
     played_list list = {p, played, 0};
     add_setting(&list, ACS_PLAY_AS_IT_IS, "as it is", NULL, 0)->ns = acs_play_run(p, &(acs_play_change){.window = 0});
-    if (!played[0].ns)
-        return 0;
+    if (!played[0].ns || p->around->in_order)
+        return played[0].ns != 0;
     add_least(&list, ACS_PLAY_WINDOW, "a larger window", "ACS_WINDOW", o->window, 4096, 4);
     add_least(&list, ACS_PLAY_STREAMS, "more streams", "ACS_STREAMS", o->streams, 64, 2);
-    if (o->issue != ACS_ISSUE_AUTO) {
+    if (gpu && o->issue != ACS_ISSUE_AUTO) {
         acs_played *to = add_setting(&list, ACS_PLAY_ISSUE, "kernels in bundles", NULL, 0);
         (void)snprintf(to->setting, sizeof to->setting, "ACS_ISSUE=auto");
         to->ns = acs_play_run(p, &(acs_play_change){.any_issue = true});
     }
-    add_setting(&list, ACS_PLAY_RENAME, "renaming", "ACS_RENAME", -1)->ns =
-        acs_play_run(p, &(acs_play_change){.renamed = true});
-    add_setting(&list, ACS_PLAY_DEVICES, "another GPU", "ACS_DEVICES", 2)->ns =
-        acs_play_run(p, &(acs_play_change){.devices = 2});
+    if (p->around->options->rename >= 0)
+        add_setting(&list, ACS_PLAY_RENAME, "renaming", "ACS_RENAME", -1)->ns =
+            acs_play_run(p, &(acs_play_change){.renamed = true});
+    if (gpu && o->devices < ACS_DEVICES_MOST)
+        add_setting(&list, ACS_PLAY_DEVICES, "another GPU", "ACS_DEVICES", o->devices + 1)->ns =
+            acs_play_run(p, &(acs_play_change){.devices = o->devices + 1});
     return list.count;
 }
 
 /* -------------------------------------------------------------------------------------------------- create, destroy */
 
-static void init_options(const acs_options *from, acs_options *o)
+static void init_options(const acs_surroundings *around, acs_options *o)
 {
-    *o = *from;
+    *o = *around->options;
     o->backend = ACS_BACKEND_SIM;
     o->sim_order = ACS_SIM_ORDER_TIME;
     o->sim_gpu = 0;
     o->trace[0] = o->report[0] = o->dot[0] = o->memory_log[0] = o->ledger[0] = o->barriers[0] = o->topology[0] = 0;
     o->costs[0] = o->profile[0] = o->cpus[0] = 0;
     o->stats = o->check = o->faults = 0;
-    o->devices = 1;
+    o->devices = around->on_cpu ? 1 : around->devices;
     o->watchdog_s = o->rename = o->memory_limit = 0;
     o->tune = ACS_TUNE_OFF;
     o->repeats = ACS_REPEATS_NAMED; /* ops without a dependence recur more rarely, which is not what is asked */
 }
 
-acs_play *acs_play_create(const acs_analysis *a, const acs_options *options)
+acs_play *acs_play_create(const acs_analysis *a, const acs_surroundings *around)
 {
     uint32_t most = 0;
     acs_play *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     p->a = a;
+    p->around = around;
     p->first = a->op_count > TUNE_REPORT_PLAYED ? a->op_count - TUNE_REPORT_PLAYED : 0;
     for (uint32_t i = p->first; i < a->op_count; i++)
         most = a->ops[i].up_count > most ? a->ops[i].up_count : most;
-    init_options(options, &p->options);
+    init_options(around, &p->options);
     p->played = calloc((size_t)a->op_count + 1, sizeof *p->played);
     p->segments = calloc((size_t)most + 1, sizeof *p->segments);
     if (p->played && p->segments)

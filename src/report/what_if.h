@@ -8,6 +8,14 @@
 
 #include "report/analysis.h"
 
+/* What is known of the context beside its ops. */
+typedef struct acs_surroundings {
+    const acs_options *options;
+    uint64_t sms, sm_threads; /* of a device; 0: not known, or the ops ran on CPU threads */
+    uint32_t devices;
+    bool on_cpu, in_order; /* CPU threads ran the ops; ACS_SERIAL or ACS_DISABLE ran one after another */
+} acs_surroundings;
+
 typedef struct acs_play acs_play;
 
 /* What is changed. All zero: nothing. */
@@ -41,12 +49,12 @@ typedef struct acs_played {
 } acs_played;
 enum { ACS_PLAYED_MOST = 8 };
 
-/* The newest TUNE_REPORT_PLAYED ops are played. NULL: no memory. The analysis and the options outlive it. */
-acs_play *acs_play_create(const acs_analysis *analysis, const acs_options *options);
+/* The newest TUNE_REPORT_PLAYED ops are played. NULL: no memory. The analysis and the surroundings outlive it. */
+acs_play *acs_play_create(const acs_analysis *analysis, const acs_surroundings *around);
 void acs_play_destroy(acs_play *play);
 /* The simulated time; 0: the ops could not be played. */
 uint64_t acs_play_run(acs_play *play, const acs_play_change *change);
-/* Play the settings that a user may change. Returns the number of results; 0: the ops could not be played. */
+/* Play the settings that a user may change in this run. Returns the number of results; 0: the ops could not be played. */
 uint32_t acs_play_settings(acs_play *play, acs_played played[ACS_PLAYED_MOST]);
 
 #endif

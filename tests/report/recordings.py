@@ -614,6 +614,20 @@ def without_times(acs):
     return dict(acs, what_if=[], counters={"t": [], "ready": [], "running": [], "window": []})
 
 
+def late(acs, by=50000000):
+    """A recording whose context was open for some time before the first op: of the same run."""
+    acs = json.loads(json.dumps(acs))
+    for rows, columns in ((acs["ops"], range(4, 10)), (acs["waits"], (2, 3)), (acs["memory"], (0, 1)), (acs["path"], (1, 2)),
+            (acs["bundles"], (2, 3, 4))):
+        for row in rows:
+            for at in columns:
+                row[at] += by
+    acs["counters"]["t"] = [at + by for at in acs["counters"]["t"]]
+    acs["span_ns"] += by
+    acs["memory"] += [[at * 1000, at * 1000 + 900, 0, 64, 64 * at, 1 << 20, "setup.c", 7, 0] for at in range(20)]
+    return acs
+
+
 def trace(acs):
     """The text of a trace file. Names keep their '<', which the library's own writer would not."""
     return json.dumps({"traceEvents": [], "displayTimeUnit": "ns", "acs": acs}, separators=(",", ":"))

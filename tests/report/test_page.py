@@ -91,6 +91,16 @@ class PageTest(unittest.TestCase):
         self.assertIn("In the simulator, ACS_RENAME=4 takes 33 % less time. Renaming needs", verdict)
         self.assertNotIn("nearly all", verdict)
 
+    def test_time_before_the_first_op_is_no_part_of_the_run(self):
+        for name in ("war", "allocation", "host_wait"):
+            shown = []
+            for acs in (recordings.named(name), recordings.late(recordings.named(name))):
+                page = self.open(acs)
+                shown.append([self.shown(page, one) for one in (".cost", ".tile", ".verdict", "#where .path", "#what-if")])
+            self.assertEqual(*shown)
+            self.assertEqual(page.run("%s.from" % VIEW), 50000000, "the picture begins with the run")
+            self.quiet(page)
+
     def test_page_has_all_sections_with_names(self):
         page = self.open("allocation")
         self.assertEqual(self.shown(page, "h2"), ["What costs the most", "What ran when", "Where the time went",

@@ -15,13 +15,18 @@ def time(ns):
         if abs(ns) >= unit * 0.9995:
             value = ns / unit
             return "%.*f %s" % (0 if abs(value) >= 99.95 else 1 if abs(value) >= 9.995 else 2, value, name)
-    return "%d ns" % ns
+    return "%.0f ns" % ns if ns else "0"
 
 
 def percent(part, whole):
     """"12 %"."""
     value = 100 * part / whole if whole else 0
-    return "%.*f %%" % (0 if value >= 10 or not value else 1, value)
+    return "< 0.1 %" if 0 < value < 0.1 else "%.*f %%" % (0 if value >= 10 or not value else 1, value)
+
+
+def width(value):
+    """Ops at once."""
+    return "%.*f" % (0 if value >= 9.95 else 2 if value < 0.95 else 1, value)
 
 
 def clean(text):
@@ -82,9 +87,13 @@ def summary(acs):
     s = acs["summary"]
     if not s.get("ops"):
         return ["%s: no op was recorded." % clean(acs.get("program", "?"))]
-    lines = ["%s: %d ops in %s. As its footprints say, about %.1f ops could run at once, on average; it ran %.1f."
-             % (clean(acs.get("program", "?")), s["ops"], time(span(acs)), s["width_possible"], s["width_achieved"]),
-             "Critical path: %s (%s of the time). Nothing ran in %s of the time. Callers waited %s."
+    could = "As its footprints say, about %s ops could run at once, on average; it ran %s." % (width(s["width_possible"]),
+        width(s["width_achieved"]))
+    options = acs.get("options", {})
+    if options.get("serial") or options.get("disable"):
+        could = "The context ran one op after another (ACS_SERIAL, ACS_DISABLE)."
+    lines = ["%s: %d ops in %s. %s" % (clean(acs.get("program", "?")), s["ops"], time(span(acs)), could),
+             "Critical path: %s (%s of the time). Nothing ran in %s of the time. Callers waited %s, summed over all waits."
              % (time(s["critical_ns"]), percent(s["critical_ns"], span(acs)), percent(idle(acs), span(acs)),
                  time(s["host_wait_ns"]))]
     parts = [(ns, name) for ns, name in zip(acs.get("path_ns", []), acs.get("path_reasons", [])) if ns]
@@ -131,11 +140,11 @@ def one(acs):
     if acs["ops"]:
         lines += ["", "What costs the most:"] + findings(acs)
     if acs["pairs"]:
-        rows = [("waited", "to gain", "times", "pair", "bytes")]
-        rows += [(time(pair["wait_ns"]), time(pair["gain_ns"]) if "gain_ns" in pair else "", "%d" % pair["count"],
-            words.pair(pair), words.short(pair.get("range", "")))
+        rows = [("waited", "on the path", "to gain", "times", "pair", "bytes")]
+        rows += [(time(pair["wait_ns"]), *(time(pair[name]) if name in pair else "" for name in ("path_ns", "gain_ns")),
+            "%d" % pair["count"], words.pair(pair), words.short(pair.get("range", "")))
                  for pair in acs["pairs"][:PAIRS_SHOWN]]
-        lines += ["", "Pairs that serialise, most waiting first, summed over ops; to gain: at most (%d of %d):" % (len(rows) - 1,
+        lines += ["", "Pairs that serialise, those of the path first; waited: summed over ops; to gain: at most (%d of %d):" % (len(rows) - 1,
             len(acs["pairs"]))] + table(rows)
     if acs["kernels"]:
         rows = [("time", "ops", "longest", "name", "at")]
@@ -192,8 +201,8 @@ def two(a, b):
     rows = [("", "A", "B", "change")]
     for name, before, after, words in (
             ("time", span(a), span(b), time), ("ops", x["ops"], y["ops"], "%d".__mod__), ("ops at once, by footprints",
-                x["width_possible"], y["width_possible"], "%.1f".__mod__),
-            ("ops at once, as it ran", x["width_achieved"], y["width_achieved"], "%.1f".__mod__), ("critical path",
+                x["width_possible"], y["width_possible"], width),
+            ("ops at once, as it ran", x["width_achieved"], y["width_achieved"], width), ("critical path",
                 x["critical_ns"], y["critical_ns"], time),
             ("nothing ran", idle(a), idle(b), time), ("work", x["work_ns"], y["work_ns"], time), ("callers waited",
                 x["host_wait_ns"], y["host_wait_ns"], time)):

@@ -1,7 +1,7 @@
 // The section of memory: bytes over time, and what the calls took.
 (function (acs) {
     "use strict";
-    const {time, share, percent, bytes, plural} = acs.model;
+    const {time, share, percent, bytes, plural, inRun} = acs.model;
     const {el, svg, section} = acs.draw;
 
     const W = 1000, H = 160, ROOM = 14; // of the picture; room above the highest curve
@@ -9,7 +9,7 @@
 
     // Whether a picture says something: not if all blocks were allocated at the begin, and kept.
     function isTold(run) {
-        const late = run.memory.filter(event => event[2] || event[1] > BEGIN * run.span);
+        const late = run.memory.filter(event => event[2] || event[1] > run.began + BEGIN * run.took);
         return run.memory.length > 0 && (late.length > 0 || run.memory.length > FEW_CALLS);
     }
     // Bytes before the first event, as far as its size tells.
@@ -19,9 +19,9 @@
     }
     function calls(run, events) {
         const many = events.filter(event => !event[2]).length;
-        const spent = events.reduce((sum, event) => sum + Math.max(0, event[1] - event[0]), 0);
+        const spent = inRun(run, events);
         return plural(many, "allocation") + " and " + plural(events.length - many, "free") + (spent > 0 ? " took " +
-            time(spent) + ", " + percent(share(spent, run.span)) + " of the time." : ".");
+            time(spent) + " of the run, " + percent(share(spent, run.took)) + " of the time." : ".");
     }
     // Bytes over time as steps, with a tick for each call; null where there is nothing to see.
     function memory(run) {

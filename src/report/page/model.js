@@ -28,7 +28,10 @@
         run.options = data.options || {};
         run.summary = Object.assign({ops: run.ops.length, kernels: 0, work_ns: 0, busy_ns: 0, critical_ns: 0, levels: 0,
             width_possible: 0, width_achieved: 0, span_ns: 0, reasons_ns: [], host_wait_ns: 0}, data.summary);
+        // The run goes from the call of the first op to the last end, and shares are parts of it. `span`: the recording.
         run.span = Math.max(number(run.summary.span_ns), number(data.span_ns), 1);
+        run.took = number(run.summary.span_ns) || run.span;
+        run.began = run.ops.length ? run.ops.reduce((least, op) => Math.min(least, op[C.entered]), Infinity) : 0;
         run.program = String(data.program || "program");
         const folder = commonFolder(run.labels.map(label => label[1]).concat(run.memory.map(event => event[6])));
         // Words without the folder that all files are in.
@@ -104,7 +107,7 @@
     function partOfGpu(run, op) {
         const device = run.devices[op[C.device]] || run.devices[0] || {},
             room = number(device.sms) * number(device.threads);
-        return room && run.backend !== "host" ? Math.min(1, op[C.blocks] * op[C.threads] / room) : 0;
+        return room ? Math.min(1, op[C.blocks] * op[C.threads] / room) : 0;
     }
 
     // Why an op waited, as a part of the path has it: "result", "overwrite", "memory", "no footprint", ...
@@ -168,11 +171,11 @@
     const opEnd = op => Math.max(op[C.ended], op[C.began], op[C.issued], op[C.ready], op[C.inserted], op[C.entered]);
     const ran = op => op[C.ended] > 0 && op[C.began] > 0 && op[C.ended] >= op[C.began];
 
-    // Spans in which no op ran, from the first op's entry on: [[from, to], ...].
+    // Spans of the run in which no op ran: [[from, to], ...].
     function idleSpans(run) {
         const times = run.ops.filter(ran).map(op => [op[C.began], op[C.ended]]).sort((a, b) => a[0] - b[0]);
         const idle = [];
-        let end = run.ops.length ? opStart(run.ops[0]) : 0;
+        let end = run.began;
         for (const [from, to] of times) {
             if (from > end)
                 idle.push([end, from]);
@@ -181,9 +184,16 @@
         return idle;
     }
 
+    // The time of these spans that lies within the run.
+    function inRun(run, spans) {
+        return spans.reduce((sum, [from, to]) => sum + Math.max(0, Math.min(to, run.began + run.took) -
+            Math.max(from, run.began)), 0);
+    }
+
     const sentence = text => String(text).replace(/\.?$/, ".");
 
     acs.model = {C, parse, complete, labelOf, nameOf, placeOf, opName, time, timeAt, digits, width, count, share,
         percent,
-        bytes, plural, partOfGpu, reasonOf, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, sentence};
+        bytes, plural, partOfGpu, reasonOf, phases, conflictOf, chain, opStart, opEnd, ran, idleSpans, inRun,
+        sentence};
 })(window.acsReport = window.acsReport || {});

@@ -1,8 +1,8 @@
 // The sections of one recording: headline, findings, timeline, where the time went, what if.
 (function (acs) {
     "use strict";
-    const {C, nameOf, placeOf, time, width, count, share, percent, plural} = acs.model;
-    const {pathWords, pathColour, KIND_WORDS, isGpuEmpty, verdict, needsOf, simulatorWords} = acs.words;
+    const {C, nameOf, placeOf, time, width, count, share, percent, plural, inRun} = acs.model;
+    const {pathWords, pathColour, KIND_WORDS, isGpuEmpty, verdict, needsOf, simulatorWords, costOf} = acs.words;
     const {el, section, bars, stacked, codeIn, kernelColours} = acs.draw;
     const {tables, fillsOf, methodsOf, glossary, linkWords, METHOD_WORDS} = acs.tables;
 
@@ -23,7 +23,7 @@
             el("p", {class: "verdict"}, el("strong", null, could), " ", rest),
             run.ops.length ? el("dl", {class: "tiles"},
                 tile("Ops", count(s.ops), plural(s.kernels, "kernel"), "Ops in this recording"),
-                tile("Time", time(s.span_ns || run.span), "first op to last end",
+                tile("Time", time(run.took), "first op to last end",
                     "From the entry of the first op to the end of the last"),
                 el("div", {class: "tile wide",
                     title: "The time that all ops take, each alone, divided by the critical path " +
@@ -41,7 +41,7 @@
         const where = {cuda: "on a GPU", host: "on CPU threads",
             sim: "on the simulated GPU"}[run.backend] || run.backend || "";
         const many = run.devices.length > 1 ? "on " + run.devices.length + " GPUs" : where;
-        const size = run.backend !== "host" && run.devices[0] && run.devices[0].sms
+        const size = run.devices[0] && run.devices[0].sms
             ? ", " + run.devices[0].sms + " multiprocessors each".replace(run.devices.length > 1 ? "" : " each", "")
                 : "";
         const told = {polls: " The times of ops are estimates: their ends were learnt by polls.",
@@ -72,8 +72,7 @@
     function findings(run, show) {
         if (!run.findings.length)
             return section("findings", "What costs the most", null, none(run.ops.length
-                ? "No slowness stands out. The program uses what it has, or its ops need each other."
-                    : "There is nothing to look at."));
+                ? "No slowness stands out." : "There is nothing to look at."));
         const cards = run.findings.map((finding, place) => card(run, finding, place, show));
         const rest = cards.slice(FINDINGS_SHOWN);
         return section("findings", "What costs the most",
@@ -84,7 +83,7 @@
                 el("ol", {class: "cards", start: FINDINGS_SHOWN + 1}, rest)) : null);
     }
     function card(run, finding, place, show) {
-        const part = share(finding.ns, run.span), places = (finding.ops || []).filter(at => run.ops[at]);
+        const part = costOf(run, finding), places = (finding.ops || []).filter(at => run.ops[at]);
         return el("li", {class: "card", "data-kind": finding.kind},
             el("div", {class: "card-head"}, el("span", {class: "rank"}, String(place + 1)),
                 el("h3", null, run.short(finding.title)),
@@ -92,8 +91,7 @@
             el("div", {class: "cost", title: "The cost, as a part of the run's time"},
                 el("div", {class: "bar-track"}, el("div", {class: "bar", style: "width:" + Math.min(100, 100 * part) +
                     "%;background:var(--cost)"})),
-                el("span", null, el("b", null, time(finding.ns || 0)), part > 1 ? ", summed over ops" : ", " +
-                    percent(part) + " of the time")),
+                el("span", null, el("b", null, time(finding.ns || 0)), ", " + percent(part) + " of the time")),
             finding.how ? el("p", {class: "note how"}, "The cost: " + uncapital(run.short(finding.how))) : null,
             finding.text ? el("p", null, run.short(finding.text)) : null,
             finding.fix ? el("p", {class: "fix"}, el("b", null, "What to do: "), codeIn(run.short(finding.fix))) : null,
@@ -116,7 +114,8 @@
             el("p", null, "The path goes back from the op that ended last, each time to what was waited for. " +
                 "Its parts are the whole time."),
             stacked(parts, "Time by what the end of the run waited for"),
-            run.summary.host_wait_ns > 0 ? el("p", null, "Callers waited " + plural(run.waits.length, "time") + ", " +
+            run.summary.host_wait_ns > 0 ? el("p", null, "Callers waited " +
+                plural(run.waits.filter(wait => inRun(run, [wait.slice(2)]) > 0).length, "time") + ", " +
                 time(run.summary.host_wait_ns) +
                     " summed over all waits. Only where the path has them did they cost time.")
                 : null) : null;

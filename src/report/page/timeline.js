@@ -125,6 +125,8 @@
             shown.textContent = "shown: " + time(view.from) + " to " + time(view.to);
         });
         view.followers.push(draw);
+        if (run.began > run.took) // the program loaded its data first: show the run
+            view.set(run.began, run.began + run.took);
 
         function select(place, keepView) {
             state.selected = run.ops[place] ? place : -1;

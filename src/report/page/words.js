@@ -46,6 +46,7 @@
         rename: "most memory for renaming, in bytes; 0: none; -1: as much as blocks take",
         repeats: "which parts that recur are replayed; named: those that the program marks; auto: all",
         issue: "how kernels are issued; launch: each by a call of its own; auto: the cheapest way",
+        serial: "1: one op at a time, in program order", disable: "1: one stream, no threads, in program order",
         fifo: "most ops that wait in front of the window",
         memory_limit: "most device memory that blocks take, in bytes; 0: as much as there is",
         memory_slack: "freed memory, in bytes, that may lie idle until its ops have ended"};
@@ -88,10 +89,14 @@
     // ------------------------------------------------------------------------------------------------- the headline
 
     const LARGE = 0.1, SMALL_GPU = 0.05;
-    const costOf = (run, finding) => share(finding.ns || 0, run.span);
+    const costOf = (run, finding) => share(finding.ns || 0, run.took);
 
     // Whether so little of the GPU was ever taken that a curve of it shows nothing.
     const isGpuEmpty = most => most > 0 && most < SMALL_GPU;
+
+    // Whether the context ran one op after another, whatever footprints say.
+    const isInOrder = run => run.options.serial || run.options.disable;
+    const IN_ORDER = "The context ran one op after another (ACS_SERIAL, ACS_DISABLE).";
 
     // [how wide the run could be and was, more sentences]. `gpuMost`: the largest part of the GPU that was taken.
     function verdict(run, gpuMost) {
@@ -103,14 +108,14 @@
         const said = [], idle = share(s.span_ns - s.busy_ns, s.span_ns);
         if (first && first.title)
             said.push("Most costly: " + sentence(run.short(first.title)));
-        if (!first || costOf(run, first) < LARGE)
+        if ((!first || costOf(run, first) < LARGE) && !isInOrder(run))
             said.push(...goodWords(s));
         if (idle >= LARGE)
             said.push("In " + percent(idle) + " of the time nothing ran.");
         if (isGpuEmpty(gpuMost))
             said.push("The kernels are small: at most " + percent(gpuMost) + " of the GPU was in use.");
         said.push(...gainWords(run));
-        return ["As its footprints say, about " + width(s.width_possible) +
+        return [isInOrder(run) ? IN_ORDER : "As its footprints say, about " + width(s.width_possible) +
             " ops could run at once, on average; it ran " +
             width(s.width_achieved) + ".", said.join(" ")];
     }
@@ -143,14 +148,14 @@
         : [];
     // "27 % more time" where the simulator's own run differs from the recording by more than a tenth; else "".
     function simulatorOff(run) {
-        const base = run.what_if.filter(row => row.ns > 0)[0], recorded = run.summary.span_ns || run.span;
+        const base = run.what_if.filter(row => row.ns > 0)[0], recorded = run.took;
         const by = base ? base.ns / recorded - 1 : 0;
         return Math.abs(by) > LARGE ? percent(Math.abs(by)) + (by > 0 ? " more time" : " less time") : "";
     }
     // How the simulator's run as it is compares with the recording.
     function simulatorWords(run) {
         const base = run.what_if.filter(row => row.ns > 0)[0], off = simulatorOff(run);
-        return "The recording took " + time(run.summary.span_ns || run.span) + ", the simulator's run as it is " +
+        return "The recording took " + time(run.took) + ", the simulator's run as it is " +
             time(base.ns) + (off ? ": " + off + ", so the simulator fits this run badly." : ".");
     }
 
