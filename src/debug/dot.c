@@ -18,14 +18,14 @@
 #include "base/tuning.h"
 #include "capture/capture_order.h"
 
-/* Graphviz' colour scheme set312. */
-enum { COLOURS = 12, NAME_MOST = 120 };
+enum { NAME_MOST = 120 };
 
 /* A node of the order is a number: of an op, or with this bit of a join. */
 static const uintptr_t JOIN = (uintptr_t)1 << 63;
 
 struct acs_dot {
     FILE *file;
+    char path[ACS_OPTION_TEXT_BYTES + 16];
     acs_capture_order *order; /* NULL: memory ran out, and no more edges are written */
     uintptr_t joins;
     acs_nodes behind, own;
@@ -56,9 +56,12 @@ static const char *quoted(const char *name, char text[NAME_MOST])
     return text;
 }
 
-static uint32_t colour(uint32_t device)
+/* ColorBrewer's set3. As numbers: Graphviz knows a name such as red only where no colour scheme is chosen. */
+static const char *colour(uint32_t device)
 {
-    return device % COLOURS + 1;
+    static const char *const colours[] = {"#8dd3c7", "#ffffb3", "#bebada", "#fb8072", "#80b1d3", "#fdb462",
+                                          "#b3de69", "#fccde5", "#d9d9d9", "#bc80bd", "#ccebc5", "#ffed6f"};
+    return colours[device % (sizeof colours / sizeof colours[0])];
 }
 
 /* ------------------------------------------------------------------------------------------------------------- edges */
@@ -126,7 +129,7 @@ static void write_op(acs_dot *dot, const acs_record *op, acs_op seq)
         put(dot, ", %" PRIu64 " bytes", acs_record_copied(op));
     put(dot, "\", shape=%s", shape_of(op));
     if (on_device(op))
-        put(dot, ", fillcolor=%" PRIu32, colour(op->device));
+        put(dot, ", fillcolor=\"%s\"", colour(op->device));
     put(dot, "%s]\n", transfer ? ", style=\"filled,dashed\"" : "");
 }
 
@@ -159,7 +162,8 @@ static void write_event(acs_dot *dot, const acs_trace_event *event)
         put(dot, "op%" PRIu64 " [tooltip=\"device %" PRIu32 ", slot %d\"]\n", event->seq,
             (uint32_t)event->slot % dot->devices, event->slot);
     else if (event->type == ACS_TRACE_RETIRE && event->status != ACS_OK)
-        put(dot, "op%" PRIu64 " [color=red, penwidth=3, xlabel=\"%s\"]\n", event->seq, acs_status_name(event->status));
+        put(dot, "op%" PRIu64 " [color=\"#ff0000\", penwidth=3, xlabel=\"%s\"]\n", event->seq,
+            acs_status_name(event->status));
 }
 
 static void on_event(void *user, const acs_trace_event *event)
@@ -173,25 +177,23 @@ static void on_event(void *user, const acs_trace_event *event)
 
 static void write_head(acs_dot *dot)
 {
-    put(dot, "digraph acs {\n"
-                       "node [style=filled, colorscheme=set312, fillcolor=white, fontname=\"Helvetica\"]\n");
+    put(dot, "digraph acs {\nnode [style=filled, fillcolor=\"#ffffff\", fontname=\"Helvetica\"]\n");
     for (uint32_t device = 0; dot->devices > 1 && device < dot->devices; device++)
-        put(dot, "device%" PRIu32 " [label=\"device %" PRIu32 "\", shape=plaintext, fillcolor=%" PRIu32 "]\n",
-                device, device, colour(device));
+        put(dot, "device%" PRIu32 " [label=\"device %" PRIu32 "\", shape=plaintext, fillcolor=\"%s\"]\n", device, device,
+            colour(device));
 }
 
 /* Open the file. ACS_OK without a file: the program runs without a graph. */
 static acs_status open_file(acs_context *context, acs_dot *dot)
 {
     static _Atomic(uint32_t) contexts;
-    char path[sizeof context->options.dot + 16];
     const uint32_t number = atomic_fetch_add_explicit(&contexts, 1, memory_order_relaxed) + 1; /* relaxed: a counter */
-    int length = snprintf(path, sizeof path, "%s", context->options.dot);
+    int length = snprintf(dot->path, sizeof dot->path, "%s", context->options.dot);
     if (number > 1)
-        (void)snprintf(path + length, sizeof path - (size_t)length, ".%" PRIu32, number);
-    dot->file = fopen(path, "we");
+        (void)snprintf(dot->path + length, sizeof dot->path - (size_t)length, ".%" PRIu32, number);
+    dot->file = fopen(dot->path, "we");
     if (!dot->file)
-        return acs_options_no_file(&context->options, "ACS_DOT", path, errno);
+        return acs_options_no_file(&context->options, "ACS_DOT", dot->path, errno);
     (void)setvbuf(dot->file, NULL, _IOLBF, BUFSIZ); /* whole lines, in case the program dies */
     write_head(dot);
     if (!ferror(dot->file))
@@ -199,7 +201,7 @@ static acs_status open_file(acs_context *context, acs_dot *dot)
     const int error = errno;
     (void)fclose(dot->file);
     dot->file = NULL;
-    return acs_options_no_file(&context->options, "ACS_DOT", path, error);
+    return acs_options_no_file(&context->options, "ACS_DOT", dot->path, error);
 }
 
 acs_status acs_dot_open(acs_context *context)
@@ -237,7 +239,7 @@ void acs_dot_close(acs_context *context)
         put(dot, "}\n");
         bool bad = ferror(dot->file);
         if (fclose(dot->file) != 0 || bad)
-            acs_log_always(ACS_LOG_ERROR, "ACS_DOT: '%s' is not whole: %s", context->options.dot, strerror(errno));
+            acs_log_always(ACS_LOG_ERROR, "ACS_DOT: '%s' is not whole: %s", dot->path, strerror(errno));
     }
     acs_capture_order_destroy(dot->order);
     acs_nodes_fini(&dot->behind);

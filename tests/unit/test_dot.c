@@ -61,6 +61,15 @@ static bool has(const char *text, const char *line)
     return at && (at == text || at[-1] == '\n') && at[strlen(line)] == '\n';
 }
 
+/* Whether colours are numbers, and none is of a scheme, in which names mean something else. */
+static bool colours_are_numbers(const char *text)
+{
+    for (const char *at = text; (at = strstr(at, "color=")) != NULL; at++)
+        if (strncmp(at, "color=\"#", 8) != 0 || strspn(at + 8, "0123456789abcdef") != 6 || at[14] != '"')
+            return false;
+    return !strstr(text, "colorscheme");
+}
+
 static uint32_t edges_of(const char *text)
 {
     uint32_t count = 0;
@@ -173,11 +182,11 @@ static void devices_are_colours(void **state)
     assert_int_equal(acs_sync(context), ACS_OK);
     assert_int_equal(acs_close(context), ACS_OK);
     const char *text = read_away();
-    assert_true(has(text, "device0 [label=\"device 0\", shape=plaintext, fillcolor=1]"));
-    assert_true(has(text, "device1 [label=\"device 1\", shape=plaintext, fillcolor=2]"));
-    assert_true(has(text, "op1 [label=\"acs_memset\\nop 1, 4096 bytes\", shape=ellipse, fillcolor=1]"));
+    assert_true(has(text, "device0 [label=\"device 0\", shape=plaintext, fillcolor=\"#8dd3c7\"]"));
+    assert_true(has(text, "device1 [label=\"device 1\", shape=plaintext, fillcolor=\"#ffffb3\"]"));
+    assert_true(has(text, "op1 [label=\"acs_memset\\nop 1, 4096 bytes\", shape=ellipse, fillcolor=\"#8dd3c7\"]"));
     assert_non_null(strstr(text, "op2 [label=\"transfer\\nop 2, 4096 bytes\", shape=ellipse, fillcolor="));
-    assert_true(has(text, "op3 [label=\"nothing\\nop 3\", shape=box, fillcolor=2]"));
+    assert_true(has(text, "op3 [label=\"nothing\\nop 3\", shape=box, fillcolor=\"#ffffb3\"]"));
     assert_true(has(text, "op1 -> op2"));
     assert_true(has(text, "op2 -> op3"));
     assert_int_equal(edges_of(text), 2);
@@ -208,10 +217,11 @@ static void failures_are_red_and_names_are_whole(void **state)
     assert_int_not_equal(acs_sync(context), ACS_OK);
     assert_int_not_equal(acs_close(context), ACS_OK);
     const char *text = read_away();
-    assert_true(has(text, "op2 [label=\"say \\\"a\\\\b\\\" \\nop 2\", shape=box, fillcolor=1]"));
+    assert_true(has(text, "op2 [label=\"say \\\"a\\\\b\\\" \\nop 2\", shape=box, fillcolor=\"#8dd3c7\"]"));
     assert_non_null(strstr(text, "op1 [label=\"acs_host(fails)\\nop 1\", shape=hexagon]"));
-    assert_true(has(text, "op1 [color=red, penwidth=3, xlabel=\"ACS_ERR_HOST\"]"));
-    assert_true(has(text, "op2 [color=red, penwidth=3, xlabel=\"ACS_ERR_SKIPPED\"]"));
+    assert_true(has(text, "op1 [color=\"#ff0000\", penwidth=3, xlabel=\"ACS_ERR_HOST\"]"));
+    assert_true(has(text, "op2 [color=\"#ff0000\", penwidth=3, xlabel=\"ACS_ERR_SKIPPED\"]"));
+    assert_true(colours_are_numbers(text));
     assert_null(strstr(text, "op3"));
     assert_true(has(text, "op2 -> op4"));
 }
