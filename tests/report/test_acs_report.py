@@ -198,11 +198,46 @@ class ReportTest(unittest.TestCase):
             said = self.run_tool("--text", self.trace("war", **changed), status=1)
             self.assertIn("is not as this version writes it", said)
 
+    def test_outputs_that_cannot_be_written_are_told_in_one_line(self):
+        one = self.trace("one")
+        said = self.run_tool(one, "-o", self.folder, status=1)
+        self.assertEqual(said, "acs-report: %s cannot be written: Is a directory\n" % self.folder)
+        for words in (["--text", one], [one], ["--help"]):
+            with self.subTest(words), open(os.devnull, "rb") as closed:
+                buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+                done = subprocess.run([sys.executable, TOOL, *words], stdout=closed, stderr=subprocess.PIPE, text=True, check=False,
+                    env=buffered)
+                self.assertEqual((done.returncode, done.stderr), (1, "acs-report: the output cannot be written: Bad file descriptor\n"))
+                read, write = os.pipe()
+                os.close(read)
+                done = subprocess.run([sys.executable, TOOL, *words], stdout=write, stderr=subprocess.PIPE, text=True, check=False,
+                    env=buffered)
+                os.close(write)
+                self.assertEqual((done.returncode, done.stderr), (1, ""))
+        done = subprocess.run("exec %s --text %s >&-" % (TOOL, one), shell=True, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_output_that_is_no_file_is_written_to_and_stays(self):
+        pipe, link = self.folder / "pipe", self.folder / "link.html"
+        os.mkfifo(pipe)
+        with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as reader:
+            try:
+                self.run_tool(self.trace("one"), "-o", pipe)
+                self.assertTrue(pipe.is_fifo())
+                self.assertIn("acs-data", reader.communicate(timeout=60)[0])
+            finally:
+                reader.kill()
+        link.symlink_to("page.html")
+        self.run_tool(self.trace("one"), "-o", link)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual(self.data_of(self.folder / "page.html")[0]["program"], "one")
+
     def test_wrong_use_is_told(self):
         one = self.trace("one")
         self.assertIn("give -o", self.run_tool(one, one, status=64))
         self.assertIn("two traces, not 3", self.run_tool(one, one, one, status=64))
         self.assertIn("write over a trace", self.run_tool(one, "-o", one, status=64))
+        self.assertIn("-o needs the name", self.run_tool(one, "-o", "", status=64))
         self.assertIn("--text prints", self.run_tool("--text", one, "-o", "x.html", status=64))
         self.assertIn("No such file", self.run_tool(self.folder / "none.json", status=1))
         self.assertIn("No such file", self.run_tool(one, "-o", self.folder / "none" / "page.html", status=1))
