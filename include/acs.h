@@ -138,9 +138,9 @@ typedef struct acs_error {
     acs_op op;         /**< the op that failed; 0 if the error is not about one */
     acs_op cause;      /**< for ACS_ERR_SKIPPED: the op whose failure is the origin */
     const char *where; /**< function of the library that detected the error; static storage */
-    acs_site site;     /**< call site of `op`, with the name of its acs_kernel where that has one; name and file are
-                            NULL if unknown */
-    char text[ACS_ERROR_TEXT_BYTES]; /**< one sentence that says what was wrong, with the values */
+    acs_site site;     /**< call site of `op`, or of the call that was refused, with the name of its acs_kernel where that
+                            has one; name and file are NULL if unknown */
+    char text[ACS_ERROR_TEXT_BYTES]; /**< what was wrong, with the values, and with file and line where `site` has them */
 } acs_error;
 
 /** Name of a status, "ACS_ERR_FULL"; "unknown status" for other numbers. Static storage. */

@@ -56,10 +56,10 @@ def _type_of(value: Any, place: int) -> str:
         name = str(dtype)
         if name in _CODES:
             return name
-        raise TypeError(f"acs: argument {place} has the type {name}, which kernels do not take by value")
+        raise TypeError(f"acs: argument {place} (from 0) has the type {name}, which kernels do not take by value")
     if isinstance(value, (bool, int, float)):
-        raise TypeError(f"acs: argument {place} is a Python {type(value).__name__}, which does not say how many bytes it has: "
-                        "give the kernel a signature, or the value a type (numpy.int32, ctypes.c_float)")
+        raise TypeError(f"acs: argument {place} (from 0) is a Python {type(value).__name__}, which does not say how many bytes it "
+                        "has: give the kernel a signature, or the value a type (numpy.int32, ctypes.c_float)")
     return "pointer"
 
 
@@ -242,7 +242,7 @@ class Kernel:
         """The places of these arguments. A TypeError says which one does not fit."""
         packing = self._packing
         if packing is None:
-            types = tuple(_type_of(value, place + 1) for place, value in enumerate(args))
+            types = tuple(_type_of(value, place) for place, value in enumerate(args))
             packing = self._by_types.get(types)
             if packing is None:
                 packing = self._by_types[types] = Packing(types)

@@ -176,7 +176,9 @@ static inline acs_status acs_failures_of(acs_context *context, acs_op op, acs_er
  * @return the context; NULL with an error that names `function`: it is closed, belongs to the parent of a forked
  *         process or cannot be opened, or the call came from inside a callback.
  */
-acs_context *acs_context_enter(acs_context *context, const char *function);
+#define acs_context_enter(context, function) acs_context_enter_at((context), (function), NULL)
+/* The same of a call at `site`, which lines of the log name; NULL: unknown. */
+acs_context *acs_context_enter_at(acs_context *context, const char *function, const acs_site *site);
 /*
  * The same for calls that queue an op at `site` (NULL: unknown). The error of a call from inside a callback is also
  * kept in the context, under the core's lock.

@@ -320,7 +320,7 @@ static acs_status begin_branch(acs_context *context, const uint32_t *word, const
 {
     static const acs_site unnamed = {"acs_if", NULL, 0};
     acs_decisions *all;
-    context = acs_context_enter(context, function);
+    context = acs_context_enter_at(context, function, site);
     if (!context)
         return acs_error_thread()->status;
     ACS_TRY(acs_cells_open(context, &all));
@@ -548,17 +548,18 @@ static acs_status check_loop(acs_context *context, const acs_loop_params *p)
 acs_status acs_loop(acs_context *context, const acs_loop_params *p)
 {
     static const acs_site unnamed = {"acs_loop", NULL, 0};
+    const acs_site *site = p && p->size == sizeof *p ? p->site : NULL;
     acs_decisions *all;
-    context = acs_context_enter(context, __func__);
+    context = acs_context_enter_at(context, __func__, site);
     if (!context)
         return acs_error_thread()->status;
     if (check_loop(context, p) != ACS_OK)
-        return acs_failures_refuse(context, p && p->size == sizeof *p ? p->site : NULL);
+        return acs_failures_refuse(context, site);
     ACS_TRY(acs_cells_open(context, &all));
-    branch *s = open_branch(context, p->stop, p->site ? p->site : &unnamed, ACS_DECIDE_UNLESS);
+    branch *s = open_branch(context, p->stop, site ? site : &unnamed, ACS_DECIDE_UNLESS);
     if (!s) {
         (void)fail_depth(__func__);
-        return acs_failures_refuse(context, p->site);
+        return acs_failures_refuse(context, site);
     }
     const uint32_t at = tl_branches.count - 1;
     s->loop = acs_cells_loop(all);

@@ -51,7 +51,7 @@ acs_context *acs_default(void)
 
 /* ------------------------------------------------------------------------------------------------------------ enter */
 
-acs_context *acs_context_enter(acs_context *context, const char *function)
+acs_context *acs_context_enter_at(acs_context *context, const char *function, const acs_site *site)
 {
     if (ACS_UNLIKELY(acs_inside())) {
         acs_fail(ACS_ERR_STATE, 0, function, "ACS was called from inside a callback, host function or footprint function");
@@ -61,9 +61,9 @@ acs_context *acs_context_enter(acs_context *context, const char *function)
         context = acs_default();
     if (!context || !acs_registry_check(context, function))
         return NULL;
-    /* Relaxed, and below: a call that misses the change is named as the thread's call before. */
+    /* Relaxed: a call that misses the change is named as the thread's call before. */
     if (ACS_UNLIKELY(atomic_load_explicit(&context->logs, memory_order_relaxed)))
-        acs_log_origin(context->number, NULL);
+        acs_log_origin(context->number, site);
     return context;
 }
 
@@ -71,7 +71,7 @@ acs_context *acs_context_enter(acs_context *context, const char *function)
 void acs_context_refuse_op(acs_context *context, const acs_site *site)
 {
     if (site)
-        acs_error_thread()->site = *site;
+        acs_error_at(site);
     if (!acs_inside())
         return; /* the context is closed, another process's or cannot be opened */
     if (!context)
@@ -82,10 +82,8 @@ void acs_context_refuse_op(acs_context *context, const acs_site *site)
 
 acs_context *acs_context_enter_op(acs_context *context, const char *function, const acs_site *site)
 {
-    acs_context *entered = acs_context_enter(context, function);
+    acs_context *entered = acs_context_enter_at(context, function, site);
     if (ACS_UNLIKELY(!entered))
         acs_context_refuse_op(context, site);
-    else if (ACS_UNLIKELY(atomic_load_explicit(&entered->logs, memory_order_relaxed)))
-        acs_log_origin(entered->number, site);
     return entered;
 }

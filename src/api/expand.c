@@ -78,13 +78,13 @@ static void note_undeclared(const acs_draft *draft)
                 acs_draft_name(draft), file_of(draft), line_of(draft));
 }
 
-/* The argument that has this value, from 1; 0: none. */
+/* The argument that has this value, from 0; SIZE_MAX: none. */
 static size_t argument_of(const acs_footprint_input *input, uint64_t value)
 {
     for (size_t i = 0; input && i < input->arg_count; i++)
         if (input->arg_bytes[i] == sizeof value && memcmp(input->args[i], &value, sizeof value) == 0)
-            return i + 1;
-    return 0;
+            return i;
+    return SIZE_MAX;
 }
 
 static void note_unknown(const acs_draft *draft, const acs_footprint_input *input, const acs_segment *s, size_t i,
@@ -93,9 +93,10 @@ static void note_unknown(const acs_draft *draft, const acs_footprint_input *inpu
     const size_t arg = argument_of(input, s->base);
     if (!tells(draft, i))
         return;
+    const bool given = arg != SIZE_MAX;
     acs_log(ACS_LOG_INFO, "'%s' at %s:%d: segment %zu is the whole allocation at %#llx (%s %zu), which is not known: %s; so "
             "the op may %s anything", acs_draft_name(draft), file_of(draft), line_of(draft), i,
-            (unsigned long long)s->base, arg ? "argument" : "no argument, segment", arg ? arg : i, reason,
+            (unsigned long long)s->base, given ? "argument" : "no argument, segment", given ? arg : i, reason,
             s->access == ACS_READ ? "read" : "touch");
 }
 
@@ -277,8 +278,8 @@ size_t acs_params(const acs_footprint_input *in, const acs_param *params, size_t
     }
     for (size_t i = 0; i < count; i++) {
         if (in->arg_bytes[i] != params[i].bytes) {
-            ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': argument %zu (from 1) is %u bytes, its footprint function expects %zu",
-                     name, i + 1, in->arg_bytes[i], params[i].bytes);
+            ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': argument %zu (from 0) is %u bytes, its footprint function expects %zu",
+                     name, i, in->arg_bytes[i], params[i].bytes);
             return ACS_FOOTPRINT_REFUSED;
         }
         if (params[i].to)

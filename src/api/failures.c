@@ -145,9 +145,9 @@ void acs_failures_keep(acs_context *context)
 
 acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
 {
-    acs_error *error = acs_error_thread();
+    const acs_error *error = acs_error_thread();
     if (site)
-        error->site = *site;
+        acs_error_at(site);
     if (error->status == ACS_ERR_DEVICE)
         acs_failures_lost(context);
     if (error->status == ACS_ERR_FULL)

@@ -22,7 +22,8 @@ static const char g_no_room_any_more[] = "the FIFO is full, and nothing will lea
 
 void acs_draft_blame(const acs_draft *draft)
 {
-    acs_error_thread()->site = acs_label_site(acs_draft_label(draft));
+    const acs_site site = acs_label_site(acs_draft_label(draft));
+    acs_error_at(&site);
 }
 
 static bool has_record(acs_context *context, void *draft)
@@ -254,7 +255,7 @@ static inline __attribute__((always_inline)) acs_status measure_args(const acs_d
     for (size_t i = 0; i < args->count; i++) {
         const acs_arg *arg = &args->list[i];
         if (ACS_UNLIKELY(!arg->value || !arg->size || (arg->type > ACS_ARG_POINTER && !has_good_pointers(arg))))
-            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': argument %zu has value %p, %u bytes and type %u",
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': argument %zu (from 0) has value %p, %u bytes and type %u",
                             acs_draft_name(draft), i, arg->value, arg->size, arg->type);
         uint32_t align = arg_alignment(arg->size);
         offset = ((offset + align - 1) & ~(uint64_t)(align - 1)) + arg->size;

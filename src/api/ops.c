@@ -62,11 +62,12 @@ static acs_op launch_expanded(acs_context *context, const acs_launch_params *p)
 
 acs_op acs_launch(acs_context *context, const acs_launch_params *p)
 {
-    acs_context *entered = acs_context_enter(context, __func__);
+    const bool readable = p && p->size == sizeof *p;
+    acs_context *entered = acs_context_enter_at(context, __func__, ACS_LIKELY(readable) ? p->site : NULL);
     if (ACS_UNLIKELY(!entered))
         return refuse_launch(context, p);
     context = entered;
-    if (ACS_UNLIKELY(!p || p->size != sizeof *p))
+    if (ACS_UNLIKELY(!readable))
         return acs_launch_unchecked(context, p);
     if (ACS_LIKELY(!acs_context_modes(context) && !p->grid_from.word && !acs_uses_are_computed(&p->uses))) {
         const acs_op op = acs_launch_unchecked(context, p); /* it finds out by itself whether segments are plain */

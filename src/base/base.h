@@ -32,6 +32,8 @@ acs_status acs_fail(acs_status status, int native, const char *where, const char
 
 /* This thread's latest error, to be completed (op, site) by the layer that knows them. Never NULL. */
 acs_error *acs_error_thread(void);
+/* The call at `site` returns this thread's latest error: note it there, and in its text if that has no place yet. */
+void acs_error_at(const acs_site *site);
 /* true: this thread's failures are not logged, while the caller tries several ways. false: they are again. */
 void acs_error_hush(bool hushed);
 /* Log this thread's latest error, which was not logged while hushed. */

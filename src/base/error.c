@@ -45,6 +45,14 @@ void acs_error_hush(bool hushed)
     tl_hushed = hushed;
 }
 
+void acs_error_at(const acs_site *site)
+{
+    const size_t used = strlen(tl_error.text);
+    if (site->file && !tl_error.site.file)
+        (void)snprintf(tl_error.text + used, sizeof tl_error.text - used, " (at %s:%d)", site->file, site->line);
+    tl_error.site = *site;
+}
+
 acs_error *acs_error_thread(void)
 {
     return &tl_error;

@@ -302,8 +302,8 @@ static acs_status args_refuse(const acs_record *op, const acs_cuda_kernel *kerne
     uint32_t i = 0;
     while (op->args[i].size == kernel->param_bytes[i])
         i++;
-    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': argument %u (from 1) is %u bytes, the kernel's parameter is %u",
-                    acs_record_name(op), i + 1, op->args[i].size, kernel->param_bytes[i]);
+    return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%.60s': argument %u (from 0) is %u bytes, the kernel's parameter is %u",
+                    acs_record_name(op), i, op->args[i].size, kernel->param_bytes[i]);
 }
 
 /*

@@ -55,15 +55,13 @@ static acs_status refuse_kind(int kind)
     return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_malloc: kind %#x: %s", (unsigned)kind, why);
 }
 
-acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params)
+static acs_status malloc_at(acs_context *context, size_t bytes, int kind, void **ptr, const acs_site *site)
 {
-    static const acs_site unnamed = {"acs_malloc", NULL, 0};
-    const acs_site *site = params && params->site ? params->site : &unnamed;
     const bool lazy = kind == (ACS_MEMORY_DEVICE | ACS_LAZY),
                relocatable = (kind & ~ACS_MEMORY_HOST) == ACS_RELOCATABLE;
     acs_block block;
     ACS_NOT_CANCELLED;
-    context = acs_context_enter(context, "acs_malloc");
+    context = acs_context_enter_at(context, "acs_malloc", site);
     if (!context)
         return acs_error_thread()->status;
     kind = relocatable || lazy ? kind & ACS_MEMORY_HOST : kind;
@@ -100,6 +98,16 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
     *ptr = block.ptr;
     acs_memory_event(context, false, &block, acs_fifo_last(context->core.fifo), began);
     return ACS_OK;
+}
+
+acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params)
+{
+    static const acs_site unnamed = {"acs_malloc", NULL, 0};
+    const acs_site *site = params && params->site ? params->site : &unnamed;
+    const acs_status status = malloc_at(context, bytes, kind, ptr, site);
+    if (status != ACS_OK)
+        acs_error_at(site);
+    return status;
 }
 
 /*
@@ -210,7 +218,7 @@ static acs_op free_pooled(acs_context *context, void *ptr, const acs_site *site)
     if (acs_capture_on(context) && acs_capture_check(ACS_KIND_FREE) != ACS_OK)
         return refuse_free(context, site);
     if (acs_room_check_alive(context) != ACS_OK) {
-        acs_error_thread()->site = *site;
+        acs_error_at(site);
         return 0;
     }
     acs_op last;

@@ -100,7 +100,7 @@ static void check_of_wrong_arguments_names_number_and_sizes(void **state)
     acs_record *op = kernel_new(ACS_KERNEL_FUNCTION, &g_symbol);
     op->args[1].size = 8;
     assert_error(g_backend->ops->check(g_backend, op), ACS_ERR_ARGUMENT,
-                 "argument 2 (from 1) is 8 bytes, the kernel's parameter is 4");
+                 "argument 1 (from 0) is 8 bytes, the kernel's parameter is 4");
     op->arg_count = 1;
     assert_error(g_backend->ops->check(g_backend, op), ACS_ERR_ARGUMENT, "1 arguments were given, the kernel has 2");
 }

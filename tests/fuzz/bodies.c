@@ -132,10 +132,10 @@ static void check_args(const fuzz_event *e, void *const *args, bool aligned)
         uint32_t bytes = e->step->arg_bytes[i];
         const uint8_t *at = args[i + 1];
         if (aligned && (bytes == 8 || bytes == 4 || bytes == 2) && (uintptr_t)at % bytes)
-            fuzz_fail("step %u: argument %u is misaligned", e->step->index, i + 1);
+            fuzz_fail("step %u: argument %u is misaligned", e->step->index, i);
         for (uint32_t k = 0; k < bytes; k++)
             if (at[k] != fuzz_arg_byte(e, i, k))
-                fuzz_fail("step %u: byte %u of argument %u is %02x", e->step->index, k, i + 1, at[k]);
+                fuzz_fail("step %u: byte %u of argument %u is %02x", e->step->index, k, i, at[k]);
     }
 }
 

@@ -235,7 +235,7 @@ static void scale_by(acs_context *context, const acs_kernel *kernel)
     CHECK_STATUS(acs_sync(context), ACS_OK);
     CHECK_EQ(words.read()[63], 111);
     CHECK(ACS_LAUNCH_ON(context, kernel, 2, 32, 0, ACS_ARGS(words.data, 64ull, 10u), ACS_USES_NONE) == 0);
-    CHECK(strstr(check_last_error().text, "argument 2") != NULL);
+    CHECK(strstr(check_last_error().text, "argument 1 (from 0)") != NULL);
     CHECK_STATUS(acs_clear(context), ACS_OK);
 }
 
@@ -388,7 +388,7 @@ static void arguments_that_do_not_match_are_refused_by_number_and_size()
     const acs_arg swapped[2] = {good[1], good[0]}; /* the same bytes in all */
     acs_launch_params params = launch_of(&kernel, 1, 32, 0);
     params.args = {swapped, 2};
-    CHECK_REFUSED(params, ACS_ERR_ARGUMENT, "argument 1");
+    CHECK_REFUSED(params, ACS_ERR_ARGUMENT, "argument 0 (from 0)");
     params.args = {good, 1};
     CHECK_REFUSED(params, ACS_ERR_ARGUMENT, "1 arguments");
     params.args = {good, 2};

@@ -65,6 +65,7 @@ void acs_cancel_restore(const int *before)
     }
 NOT_ASKED_FOR(acs_status, acs_failures_refuse, acs_context *context __attribute__((unused)),
               const acs_site *site __attribute__((unused)))
+NOT_ASKED_FOR(void, acs_error_at, const acs_site *site __attribute__((unused)))
 NOT_ASKED_FOR(acs_memory_place, acs_memory_find, acs_memory *memory __attribute__((unused)),
               uint64_t address __attribute__((unused)), acs_block *block __attribute__((unused)))
 NOT_ASKED_FOR(bool, acs_allocations_find, acs_allocations *allocations __attribute__((unused)),

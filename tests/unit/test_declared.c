@@ -233,7 +233,7 @@ static void wrong_arguments_are_refused_before_they_are_read(void **state)
     assert_int_equal(ACS_LAUNCH_ON(*state, &kernel, 1, 1, 0, ACS_ARGS(1, 2.0f, x)), 0);
     assert_error(ACS_ERR_ARGUMENT, "'wrong': 3 arguments were given, its footprint function expects 4");
     assert_int_equal(ACS_LAUNCH_ON(*state, &kernel, 1, 1, 0, ACS_ARGS(1, 2.0, x, x)), 0);
-    assert_error(ACS_ERR_ARGUMENT, "'wrong': argument 2 (from 1) is 8 bytes, its footprint function expects 4");
+    assert_error(ACS_ERR_ARGUMENT, "'wrong': argument 1 (from 0) is 8 bytes, its footprint function expects 4");
     assert_int_equal(acs_sync(*state), ACS_ERR_ARGUMENT);
     assert_int_equal(acs_clear(*state), ACS_OK);
     assert_int_equal(acs_declare(&kernel, NULL, NULL), ACS_OK);
@@ -320,7 +320,7 @@ static void what_is_not_known_is_logged_once_for_each_site(void **state)
     assert_int_equal(status, ACS_OK);
     assert_int_equal(count_in(text, "'mystery' at "), 2);
     assert_int_equal(count_in(text, "the kernel has no declared footprint (acs_declare), so it may touch anything"), 1);
-    assert_int_equal(count_in(text, "(argument 2), which is not known: it is no memory of acs_malloc, nor registered"), 1);
+    assert_int_equal(count_in(text, "(argument 1), which is not known: it is no memory of acs_malloc, nor registered"), 1);
 }
 
 int main(void)

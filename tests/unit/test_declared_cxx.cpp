@@ -155,7 +155,7 @@ void lambdas_with_state_and_vectors(void **)
     acs_error e{};
     e.size = sizeof e;
     assert_int_equal(acs_last_error(&e), ACS_ERR_ARGUMENT);
-    assert_non_null(strstr(e.text, "argument 2 (from 1) is 8 bytes"));
+    assert_non_null(strstr(e.text, "argument 1 (from 0) is 8 bytes"));
     assert_int_equal(acs_clear(g_context), ACS_OK);
 }
 

@@ -159,7 +159,7 @@ static void what_names_a_lazy_block_wrongly_is_refused_when_it_is_launched(void 
         const acs_arg arg = {&m, sizeof m, bad[i]};
         const acs_launch_params p = {.size = sizeof p, .kernel = &g_mix, .grid = {1, 1, 1}, .block = {1, 1, 1},
                                      .args = {&arg, 1}};
-        refused(acs_launch(context, &p), ACS_ERR_ARGUMENT, "argument 0 has value");
+        refused(acs_launch(context, &p), ACS_ERR_ARGUMENT, "argument 0 (from 0) has value");
     }
     assert_true(acs_free(context, a) & ACS_OP_HELD);
     refused(acs_memset(context, a, 0, 1), ACS_ERR_ARGUMENT, "was freed");

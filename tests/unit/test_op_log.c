@@ -81,12 +81,87 @@ static void calls_name_their_context_if_another_one_has_the_log(void **state)
     assert_int_equal(acs_close(quiet), ACS_OK);
 }
 
+static int g_line; /* of the latest call */
+#define AT(call) (g_line = __LINE__, (void)(call))
+
+/* A call that is refused, by number. False: there are no more. */
+static bool refuse(acs_context *context, int call, void *block)
+{
+    int cell = 0;
+    static const uint32_t word = 1;
+    switch (call) {
+    case 0:
+        AT(ACS_LAUNCH_ON(context, &g_nothing, 0, 1, 0, ACS_NO_ARGS, ACS_USES(ACS_IN(&cell, 1))));
+        return true;
+    case 1:
+        AT(ACS_LAUNCH_ON(context, &g_nothing, 1, 1, 0, ACS_NO_ARGS, ACS_USES(ACS_IN((void *)(UINTPTR_MAX - 7), 64))));
+        return true;
+    case 2:
+        AT(ACS_LAUNCH_ON(context, &g_nothing, 1, 1 << 20, 0, ACS_NO_ARGS, ACS_USES(ACS_IN(&cell, 1))));
+        return true;
+    case 3:
+        AT(acs_memcpy(context, NULL, &cell, 4));
+        return true;
+    case 4:
+        AT(acs_host(context, NULL, NULL, 0, ACS_USES(ACS_IN(&cell, 1))));
+        return true;
+    case 5:
+        AT(acs_free(context, (char *)block + 1));
+        return true;
+    case 6:
+        AT(acs_malloc(context, 0, ACS_MEMORY_DEVICE, &block));
+        return true;
+    case 7:
+        AT(acs_if(context, (const uint32_t *)((uintptr_t)&word + 1)));
+        (void)acs_end_if(context);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* The line of the log, and the text that a program prints, say where the call is. */
+static void calls_that_are_refused_say_where_they_are(void **state)
+{
+    (void)state;
+    static char text[TEXT_BYTES], place[64];
+    capture c;
+    acs_context *context = NULL;
+    acs_options options;
+    void *block;
+    bool more = true;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_HOST;
+    options.log = ACS_LOG_ERROR;
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    assert_int_equal(acs_malloc(context, 64, ACS_MEMORY_DEVICE, &block), ACS_OK);
+    for (int call = 0; more; call++) {
+        acs_error error = {.size = sizeof error}, first = {.size = sizeof first};
+        capture_begin(&c);
+        more = refuse(context, call, block);
+        capture_end(&c, text, sizeof text);
+        if (!more)
+            break;
+        (void)snprintf(place, sizeof place, "test_op_log.c:%d: ", g_line);
+        assert_says(text, place);
+        (void)snprintf(place, sizeof place, "test_op_log.c:%d)", g_line);
+        assert_int_equal(acs_last_error(&error), ACS_ERR_ARGUMENT);
+        assert_says(error.text, place);
+        assert_int_equal(times_said(error.text, " (at "), 1);
+        assert_int_equal(error.site.line, g_line);
+        if (acs_context_error(context, &first) != ACS_OK) /* a malloc is no op */
+            assert_string_equal(first.text, error.text);
+        (void)acs_clear(context);
+    }
+    assert_int_equal(acs_close(context), ACS_OK);
+}
+
 static void info_names_the_options_that_are_not_default_alone(void **state)
 {
     (void)state;
     static char text[TEXT_BYTES];
     log_of_ops(ACS_LOG_INFO, do_nothing, ACS_OK, text);
-    assert_says(text, " acs: info: context 3: ACS_WINDOW=77 (program)\n");
+    assert_says(text, " acs: info: context 4: ACS_WINDOW=77 (program)\n");
     assert_int_equal(times_said(text, "(default)"), 0);
     assert_int_equal(times_said(text, "op 1 "), 0);
 }
@@ -118,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_name_their_context_if_another_one_has_the_log),
+        cmocka_unit_test(calls_that_are_refused_say_where_they_are),
         cmocka_unit_test(info_names_the_options_that_are_not_default_alone),
         cmocka_unit_test(debug_follows_each_op),
         cmocka_unit_test(debug_tells_how_an_op_failed),

@@ -303,7 +303,7 @@ static void what_a_refused_launch_names_stays(void **state)
     const acs_arg bad[] = {{none, 8, ACS_ARG_POINTER}};
     const acs_launch_params wrong = {.size = sizeof wrong, .kernel = &g_double, .grid = {1, 1, 1}, .block = {1, 1, 1},
                                      .args = {bad, 1}, .uses = ACS_USES_FN(second_half, NULL)};
-    refused(acs_launch(context, &wrong), ACS_ERR_ARGUMENT, "argument 0 has value");
+    refused(acs_launch(context, &wrong), ACS_ERR_ARGUMENT, "argument 0 (from 0) has value");
     assert_int_equal(acs_clear(context), ACS_OK);
     assert_int_equal(acs_sync(context), ACS_OK);
     for (int i = 0; i < 64; i++)
