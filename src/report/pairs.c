@@ -73,12 +73,13 @@ static void describe_fix(const acs_serial_pair *p, const acs_surroundings *aroun
     switch ((acs_conflict)p->conflict) {
     case ACS_CONFLICT_WAR:
     case ACS_CONFLICT_WAW:
-        fix =
-            around->options->rename == 0
-                ? "Give each turn a buffer of its own. Or, if the op overwrites the whole block: allocate it with "
-                  "ACS_RELOCATABLE, name it with ACS_OUT, and set ACS_RENAME=-1."
-                : "Give each turn a buffer of its own. Renaming needs a block of ACS_RELOCATABLE and an ACS_OUT that "
-                  "covers all of it.";
+        fix = around->options->pool == ACS_POOL_OFF /* renaming needs the pool */
+                  ? "Give each turn a buffer of its own."
+              : around->options->rename == 0
+                  ? "Give each turn a buffer of its own. Or, if the op overwrites the whole block: allocate it with "
+                    "ACS_RELOCATABLE, name it with ACS_OUT, and set ACS_RENAME=-1."
+                  : "Give each turn a buffer of its own. Renaming needs a block of ACS_RELOCATABLE and an ACS_OUT that "
+                    "covers all of it.";
         break;
     case ACS_CONFLICT_RAW:
         if (acs_serial_pair_is_suspicious(p))

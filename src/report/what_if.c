@@ -215,7 +215,7 @@ uint32_t acs_play_settings(acs_play *p, acs_played played[ACS_PLAYED_MOST])
         (void)snprintf(to->setting, sizeof to->setting, "ACS_ISSUE=auto");
         to->ns = acs_play_run(p, &(acs_play_change){.any_issue = true});
     }
-    if (p->around->options->rename >= 0)
+    if (p->around->options->rename >= 0 && o->pool != ACS_POOL_OFF)
         add_setting(&list, ACS_PLAY_RENAME, "renaming", "ACS_RENAME", -1)->ns =
             acs_play_run(p, &(acs_play_change){.renamed = true});
     if (gpu && o->devices < ACS_DEVICES_MOST)
