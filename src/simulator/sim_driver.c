@@ -51,6 +51,7 @@ static bool advance(acs_context *context, acs_sim_worker *worker)
         acs_inside_set(true);
         acs_core_perform(core, worker->action);
         acs_inside_set(false);
+        context->sim_driver->polled |= worker->action->type == ACS_ACTION_SUBMIT && worker->action->poll_count > 0;
         worker->stage = 2;
     } else {
         acs_core_done(core, worker->action);
@@ -102,12 +103,16 @@ static bool take_missed(acs_context *context)
     return missed;
 }
 
-/* The earliest worker takes one part of a step. If all are idle, time passes to the next event of the backend. */
+/*
+ * The earliest worker takes one part of a step. If all are idle, time passes to the next event of the backend, if one of
+ * them polls for it. Else events stay where they are: a refused op's wait, when no op is out.
+ */
 static bool step_by_time(acs_context *context)
 {
     acs_sim_worker *worker = earliest(context);
     if (!worker) {
-        uint64_t next = acs_sim_backend_next(context->backend);
+        uint64_t next = context->sim_driver->polled ? acs_sim_backend_next(context->backend) : ACS_SIM_NEVER;
+        context->sim_driver->polled = false;
         bool goes_on = next != ACS_SIM_NEVER || take_missed(context);
         if (goes_on)
             rouse(context, next != ACS_SIM_NEVER ? next : acs_sim_backend_now(context->backend));
@@ -219,15 +224,18 @@ static void end_standstill(acs_context *context)
 
 /*
  * Whether the step changed nothing and nothing can change by itself: no op ended or was queued, and
- * the backend has no event to come. Nor is a thread inside the call that queues an op, which may take it any time.
+ * the backend has no event to come that a worker will see. Nor is a thread inside the call that queues an op, which may
+ * take it any time.
  */
 static bool check_still(acs_context *context, uint64_t ends)
 {
     acs_core *core = &context->core;
     const acs_op queued = acs_fifo_last(core->fifo);
     const bool is_same = ends == acs_core_ends(core) && queued == context->sim_driver->queued;
+    const bool goes_on = context->sim_driver->polled && acs_sim_backend_next(context->backend) != ACS_SIM_NEVER;
     context->sim_driver->queued = queued;
-    return is_same && !acs_fifo_unfinished(core->fifo) && acs_sim_backend_next(context->backend) == ACS_SIM_NEVER;
+    context->sim_driver->polled &= !by_seed(context); /* by time, a look of all workers is several steps */
+    return is_same && !acs_fifo_unfinished(core->fifo) && !goes_on;
 }
 
 /* Count standstills after a step of a waiting caller, and end one that lasts. `ends`: acs_core_ends before the step. */

@@ -29,6 +29,7 @@ typedef struct acs_sim_driver {
     void (*yield)(void *user);  /* for tests: lets other producers go on between two steps; called by any thread */
     void *yield_user;
     uint32_t ahead;             /* for tests, by seed: workers step after one call in `ahead`; 0: after each */
+    bool polled;                /* a worker polled since this was cleared: only polls let the backend's time pass */
     uint32_t still;             /* steps of waiting callers, in a row, that changed nothing */
     acs_op queued;              /* newest op at the latest of these steps */
     bool stuck;                 /* a defect: not even a lost device ended the ops, so waits give up */

@@ -24,7 +24,7 @@ typedef struct settings {
     unsigned hang;         /* seconds after which a program counts as hanging */
     int backend;
     int64_t workers, wait, faults, window, issue; /* -1: chosen by the seed */
-    bool threads, serial, disable, check, footprints, dense, lazy, decide, shares, variants, verbose, trace, shrink;
+    bool threads, serial, disable, check, footprints, dense, lazy, decide, shares, variants, by_time, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
     int64_t devices;    /* 0: the seed's choice */
@@ -163,6 +163,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->verbose = s->verbose;
     c->gpu = s->backend == ACS_BACKEND_CUDA;
     c->options.backend = s->backend;
+    c->options.sim_order = s->by_time ? ACS_SIM_ORDER_TIME : c->options.sim_order;
     c->options.window = s->window >= 0 ? s->window : PICK(&d, 1, 2, 3, 8, 32, 256, 4096);
     c->options.fifo = PICK(&d, 2, 4, 16, 64, 1024);
     c->options.streams = PICK(&d, 1, 2, 3, 4, 8, 8, 16, 64);
@@ -421,6 +422,7 @@ static int usage(const char *bad)
             "  --variants     all programs have kernels of several versions\n"
             "  --serial, --disable, --check   with these options on\n"
             "  --footprints   with ACS_CHECK=all, which should find nothing\n"
+            "  --by-time      sim: with ACS_SIM_ORDER=time\n"
             "  --verbose      one line per program, and all steps of one that failed\n",
             bad);
     return 2;
@@ -455,7 +457,7 @@ static bool parse_flag(settings *s, const char *name)
                  {"--verbose", offsetof(settings, verbose)}, {"--trace", offsetof(settings, trace)},
                  {"--shrink", offsetof(settings, shrink)},   {"--dense", offsetof(settings, dense)},
                  {"--decide", offsetof(settings, decide)},   {"--shares", offsetof(settings, shares)},
-                 {"--variants", offsetof(settings, variants)},
+                 {"--variants", offsetof(settings, variants)}, {"--by-time", offsetof(settings, by_time)},
                  {"--lazy", offsetof(settings, lazy)}};
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(name, flags[i].name) == 0)

@@ -6,6 +6,7 @@
 #include "simulator/sim_driver.h"
 #include "api_fixture.h"
 
+#include "base/tuning.h"
 #include "residency/relocatable.h"
 
 #include <pthread.h>
@@ -124,12 +125,66 @@ static void launch_on_a_lost_device_returns(void **state)
     assert_true(lost > 0);
 }
 
+static int do_nothing(void *closure)
+{
+    (void)closure;
+    return 0;
+}
+
+static acs_op increment_on(acs_context *context, int *x, int device)
+{
+    const acs_launch_params launch = {.size = sizeof launch, .kernel = &g_increment, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                                      .args = ACS_ARGS(&x), .attributes = ACS_ON(device),
+                                      .uses = ACS_USES(ACS_INOUT(x, sizeof *x))};
+    return acs_launch(context, &launch);
+}
+
+/*
+ * Nor does that of a device that nobody polls: the wait that was sent for a refused op is still to arrive there, when the
+ * poll has seen all ops end. The launch that looks for completions comes behind an op of another device.
+ */
+static void launch_behind_a_refused_ops_wait_returns(void **state)
+{
+    int met = 0;
+    (void)state;
+    for (int64_t seed = 0; seed < 16; seed++) {
+        acs_options options;
+        acs_context *context = NULL;
+        acs_op before = 0, refused = 0;
+        int x = 0;
+        assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+        options.backend = ACS_BACKEND_SIM;
+        options.sim_order = ACS_SIM_ORDER_TIME;
+        options.disable = 1;
+        options.devices = 2;
+        options.faults = 500;
+        options.seed = seed;
+        strcpy(options.fault_kinds, "launch");
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        for (int i = 0; i < TUNE_DISABLED_CALLS - 2; i++)
+            assert_true(acs_host(context, do_nothing, NULL, 0, ACS_USES_NONE) > 0);
+        before = increment_on(context, &x, 0);
+        const acs_slot *slot = &context->core.slots.slot[0];
+        while (slot->outstanding && (slot->mark_count == 0 || slot->batch))
+            (void)acs_step(context); /* until its end is marked */
+        for (uint32_t i = 0; i < context->sim_driver->count; i++)
+            context->sim_driver->workers[i].at += 1000000; /* it ends meanwhile, unseen */
+        refused = increment_on(context, &x, 1);
+        assert_int_equal(refused, TUNE_DISABLED_CALLS);
+        (void)acs_sync(context);
+        met += acs_op_error(context, before, NULL) == ACS_OK && acs_op_error(context, refused, NULL) == ACS_ERR_LAUNCH;
+        acs_close(context);
+    }
+    assert_true(met > 0); /* the seeds are fixed */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         SIM(thread_that_waits_for_another_ones_call_keeps_the_device),
         cmocka_unit_test(a_call_while_another_thread_plays_is_noticed),
         cmocka_unit_test(launch_on_a_lost_device_returns),
+        cmocka_unit_test(launch_behind_a_refused_ops_wait_returns),
         SIM(threads_that_share_the_simulator_keep_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
