@@ -413,7 +413,7 @@ class Gpus(Checks):
 
 class Demo(unittest.TestCase):
     def demo(self, *options):
-        return subprocess.run([sys.executable, "-m", "acs.demo", *options], capture_output=True, text=True, timeout=100)
+        return subprocess.run([sys.executable, "-m", "acs.demo", *options], capture_output=True, text=True)
 
     def test_a_picture_and_a_number(self):
         with tempfile.TemporaryDirectory() as folder:

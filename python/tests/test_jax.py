@@ -483,7 +483,7 @@ class Interface(Checks):
 
     def run_program(self, text, silent=True):
         """A program of its own, whose exit must be clean. Returns what it printed. `silent`: not to standard error."""
-        done = subprocess.run([sys.executable, "-c", PROGRAM + text], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([sys.executable, "-c", PROGRAM + text], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr if silent else ""), (0, ""), done.stdout + done.stderr)
         return done.stdout
 

@@ -249,7 +249,7 @@ def searches(context):
 """)
 
         def run(*words):
-            done = subprocess.run([sys.executable, "-m", "acs.tune", *words], capture_output=True, text=True, timeout=100,
+            done = subprocess.run([sys.executable, "-m", "acs.tune", *words], capture_output=True, text=True,
                                   env={**os.environ, "ACS_BACKEND": "host"})
             return done.returncode, done.stdout + done.stderr
 

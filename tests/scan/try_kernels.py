@@ -104,8 +104,7 @@ class Library:
             out.write(_C)
         subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O0", "-shared", "-fPIC", "-Wl,-Bsymbolic",
                         *("-I" + i for i in includes), "-I" + os.path.join(ROOT, "include"), "-I" + folder, source, "-o",
-                        binary],
-                       check=True, timeout=300)
+                        binary], check=True)
         self.loaded = ctypes.CDLL(binary)
         self.whole = ctypes.c_uint64.in_dll(self.loaded, "oracle_whole").value
         self.escape = ctypes.c_uint64.in_dll(self.loaded, "oracle_escape").value
@@ -385,7 +384,7 @@ class Trial:
 
 # --------------------------------------------------------------------------------------------------------------- program
 
-def _scan(function, functions, totals, seconds=15):
+def _scan(function, functions, totals, seconds):
     """A kernel's footprint and its code; None where acs-scan fails, or takes too long."""
     thread = ctypes.c_ulong(threading.get_ident())
     timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (thread, ctypes.py_object(TimeoutError)))
@@ -407,7 +406,7 @@ def _file(path, folder, options, totals):
         return
     module = interpreter.Module(data.decode())
     kernels = [f for f in module.functions.values() if f.kernel]
-    footprints = [_scan(f, module.functions, totals) for f in kernels]
+    footprints = [_scan(f, module.functions, totals, options.patience) for f in kernels]
     kernels = [f for f, found in zip(kernels, footprints) if found]
     footprints = [found for found in footprints if found]
     library = Library(header.text(footprints, "kernels.h"), folder, options.include)
@@ -462,6 +461,7 @@ def main():
     parser.add_argument("files", nargs="+", help="PTX")
     parser.add_argument("--launches", type=int, default=30, help="of each kernel")
     parser.add_argument("--seconds", type=float, default=6, help="most for one kernel")
+    parser.add_argument("--patience", type=float, default=15, help="seconds that acs-scan may take for a kernel")
     parser.add_argument("--budget", type=int, default=300000, help="most instructions of a launch")
     parser.add_argument("--violations", type=int, default=3, help="most reports for one kernel")
     parser.add_argument("--seed", default="1")

@@ -18,7 +18,7 @@ typedef struct settings {
     uint32_t group; /* most steps of a group; 0: there are none. No op fails then, since held ops cannot be asked */
 } settings;
 
-/* Over all runs: that something was put to the test. */
+/* Over all runs on the simulator: that something was put to the test. */
 typedef struct lives_totals {
     uint64_t spilled, shared, moved, transfers;
 } lives_totals;
