@@ -1,6 +1,7 @@
 /*
  * ACS_WATCHDOG_S on the CUDA backend, over the twin: nothing that was issued runs until the test says so, or until a call is
  * made that waits for it, which is what must not happen before acs_close returned. What ran then may use what it was given.
+ * Time passes by a clock of the test, once all is issued that can be: a thread that gets no CPU is not inside an op for long.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,14 +10,15 @@
 
 #include <cmocka.h>
 
-#include "scheduler/core.h"
+#include "api/watchdog.h"
 #include "twin.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
-enum { UNIT_NS = 100000000 }; /* a thread that others keep off its CPU for longer counts as one that is inside an op */
+#define HOUR_NS 3600000000000u /* no test takes so long, by any other clock */
 
 static void increment(void *const *args)
 {
@@ -82,10 +84,48 @@ static void device_goes_on(void)
         fail_msg("%s", twin_breach());
 }
 
+/* ---------------------------------------------------------------------------------------------------- the test's clock */
+
+/* A thread that lets hours pass while others wait, until something is given up. */
+typedef struct clock_hand {
+    acs_context *context;
+    acs_op op;
+    uint64_t kernels; /* launches before it begins; 0: a thread is inside a submission for ever */
+    pthread_t thread;
+} clock_hand;
+
+/* Whether a thread is amid the submission of an op. */
+static bool is_submitting(acs_core *core)
+{
+    bool found = false;
+    acs_lock_acquire(&core->lock);
+    for (const acs_action *a = core->under_way; a; a = a->next_under_way)
+        found = found || (a->batch.items_used && a->entries[0]);
+    acs_lock_release(&core->lock);
+    return found;
+}
+
+static void pass_hours(const clock_hand *h)
+{
+    uint64_t now = acs_clock_ns();
+    while (h->kernels && (twin_count("cuLaunchKernelEx") < h->kernels || is_submitting(&h->context->core)))
+        sched_yield();
+    while (acs_context_error(h->context, NULL) == ACS_OK) {
+        (void)acs_query(h->context, h->op); /* may poll */
+        (void)acs_watchdog_look(h->context, now += HOUR_NS / 4);
+    }
+}
+
+static void *turn(void *hand)
+{
+    pass_hours(hand);
+    return NULL;
+}
+
 static void kernel_that_never_ends_ends_every_wait_and_no_call_waits_for_it(void **state)
 {
-    static const int64_t shapes[][3] = {{1, 0, ACS_WAIT_GPU}, {0, 0, ACS_WAIT_GPU}, {3, 0, ACS_WAIT_GPU},
-                                        {1, 1, ACS_WAIT_GPU}, {1, 0, ACS_WAIT_HOST}};
+    static const int64_t shapes[][4] = {{1, 0, ACS_WAIT_GPU, 3}, {0, 0, ACS_WAIT_GPU, 3}, {3, 0, ACS_WAIT_GPU, 3},
+                                        {1, 1, ACS_WAIT_GPU, 1}, {1, 0, ACS_WAIT_HOST, 2}};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         int *x = NULL, *kept = NULL;
@@ -100,7 +140,10 @@ static void kernel_that_never_ends_ends_every_wait_and_no_call_waits_for_it(void
         acs_op behind = queue(context, &kernel, x);
         acs_op gone = acs_free(context, x);
 
+        clock_hand hand = {.context = context, .op = behind, .kernels = (uint64_t)shapes[i][3]};
+        assert_int_equal(pthread_create(&hand.thread, NULL, turn, &hand), 0);
         assert_int_equal(acs_wait(context, behind), ACS_ERR_DEVICE);
+        assert_int_equal(pthread_join(hand.thread, NULL), 0);
         assert_int_equal(acs_wait(context, gone), ACS_ERR_DEVICE);
         assert_int_equal(acs_sync(context), ACS_ERR_DEVICE);
         assert_int_equal(acs_context_error(context, &e), ACS_ERR_DEVICE);
@@ -125,12 +168,10 @@ static void context_opened_after_it_works(void **state)
     acs_context *context = open_watched(1, 0, ACS_WAIT_GPU);
     assert_int_equal(acs_malloc(context, sizeof *x, ACS_MEMORY_DEVICE, (void **)&x), ACS_OK);
     *x = 0;
-    queue(context, &kernel, x);
+    pass_hours(&(clock_hand){.context = context, .op = queue(context, &kernel, x), .kernels = 1});
     assert_closes_and_leaves(context, "an op on the device may never end");
     twin_set_strategy(TWIN_EAGER);
-    acs_core_overdue_unit(1000000000u);
     context = open_watched(1, 0, ACS_WAIT_GPU);
-    acs_core_overdue_unit(UNIT_NS);
     queue(context, &kernel, x);
     assert_int_equal(acs_close(context), ACS_OK);
     assert_int_equal(*x, 2);
@@ -176,7 +217,10 @@ static void library_call_that_never_returns_keeps_its_thread_only(void **state)
         pthread_cond_wait(&g_changed, &g_mutex);
     pthread_mutex_unlock(&g_mutex);
     acs_op behind = queue(context, &kernel, x);
+    clock_hand hand = {.context = context, .op = behind};
+    assert_int_equal(pthread_create(&hand.thread, NULL, turn, &hand), 0);
     assert_int_equal(acs_wait(context, behind), ACS_ERR_DEVICE);
+    assert_int_equal(pthread_join(hand.thread, NULL), 0);
     assert_int_equal(acs_context_error(context, &e), ACS_ERR_DEVICE);
     assert_int_equal(e.op, endless);
     assert_non_null(strstr(e.text, "while it is issued"));
@@ -198,6 +242,6 @@ int main(void)
         cmocka_unit_test(context_opened_after_it_works),
         cmocka_unit_test(library_call_that_never_returns_keeps_its_thread_only),
     };
-    acs_core_overdue_unit(UNIT_NS);
+    acs_core_overdue_unit(HOUR_NS);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
