@@ -511,7 +511,8 @@ class Lives(unittest.TestCase):
 
     def interrupt(self, workers):
         program = subprocess.Popen([sys.executable, "-c", f"WORKERS = {workers}\n" + textwrap.dedent("""
-            import acs, ctypes, threading, time
+            import acs, ctypes, signal, threading, time
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what runs in the background ignore it
 
             def tell(waits):
                 while sum(t.name == "acs wait" for t in threading.enumerate()) < waits:

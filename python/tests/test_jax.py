@@ -507,6 +507,7 @@ import _thread, os, signal, threading, time
 import jax, jax.numpy as jnp, numpy
 import acs, acs.jax, test_jax
 from test_jax import acs, like_first, powers
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it runs in the background ignore it
 jax.config.update("jax_default_device", test_jax.DEVICES[0])
 x = jnp.arange(12, dtype="float32").reshape(3, 4)
 """

@@ -1,7 +1,8 @@
 /*
  * ACS_WATCHDOG_S on the CUDA backend, over the twin: nothing that was issued runs until the test says so, or until a call is
- * made that waits for it, which is what must not happen before acs_close returned. What ran then may use what it was given.
- * Time passes by a clock of the test, once all is issued that can be: a thread that gets no CPU is not inside an op for long.
+ * made that waits for it, which is what must not happen before acs_close returned. What ran then may use what it was
+ * given. Time passes by a clock of the test, once all is issued that can be: a thread that gets no CPU is not inside an op
+ * for long.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -90,6 +90,7 @@ def ctrl_c_keeps_the_rows_of_acs_bench():
         assert len(data["rows"]) >= 1 and "partial" not in data["rows"][0] and data["rows"][0]["kernel_us"] == 1
 
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it runs in the background ignore it
 os.environ.pop("BENCH_PROGRESS_S", None)
 lines_tell_done_total_and_time_left()
 on_a_terminal_one_line_changes()

@@ -379,7 +379,7 @@ static int check(soak *s, uint64_t ops, uint64_t seed)
 
 int main(int argc, char **argv)
 {
-    uint64_t ops = argc > 1 ? strtoull(argv[1], NULL, 0) : 200000;
+    uint64_t ops = argc > 1 ? strtoull(argv[1], NULL, 0) : UNDER_THREAD_SANITIZER ? 40000 : 200000;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
     static soak s;
 
