@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """check.py <source folder> [acs-bench]: what the Python tools' progress says, by a clock of the test; that Ctrl-C keeps what
-tests/mutants/run has; and, with the program, that it keeps what acs-bench has. Nothing depends on speed: the interrupted
-run raises the signal itself, or would take minutes by itself.
+tests/mutants/run has; what the budget of CPU seconds says; and, with the program, that Ctrl-C keeps what acs-bench has.
+Nothing depends on speed: the interrupted run raises the signal itself, or would take minutes by itself.
 """
 import contextlib
 import importlib.machinery
@@ -90,10 +90,21 @@ def ctrl_c_keeps_the_rows_of_acs_bench():
         assert len(data["rows"]) >= 1 and "partial" not in data["rows"][0] and data["rows"][0]["kernel_us"] == 1
 
 
+def budget_counts_by_the_machines_speed():
+    def judge(loop):
+        return subprocess.run([sys.executable, str(ROOT / "tools" / "cpu-budget"), "--loop", loop, "dev", "1000"],
+                              capture_output=True, text=True)
+
+    slow, fast = judge("1000"), judge("0.001")
+    assert slow.returncode == 0 and "over the budget" not in slow.stdout, slow
+    assert fast.returncode == 1 and "over the budget of scripts/cpu-budget.txt" in fast.stdout, fast
+
+
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets what it runs in the background ignore it
 os.environ.pop("BENCH_PROGRESS_S", None)
 lines_tell_done_total_and_time_left()
 on_a_terminal_one_line_changes()
 ctrl_c_keeps_the_mutants_that_were_tried()
+budget_counts_by_the_machines_speed()
 if len(sys.argv) > 2:
     ctrl_c_keeps_the_rows_of_acs_bench()
