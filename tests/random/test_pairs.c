@@ -3,6 +3,7 @@
  * threads, compared with serial execution and checked by checker.c. Before that, recorded runs made by hand, right ones
  * and wrong ones, show that the checker can tell them apart. Plain C, no cmocka.
  */
+#include "../sanitizers.h"
 #include "checker.h"
 
 #include "api/context.h"
@@ -261,7 +262,7 @@ int main(void)
     for (int wait = ACS_WAIT_GPU; wait <= ACS_WAIT_HOST; wait++) {
         options.wait = wait;
         options.backend = ACS_BACKEND_SIM;
-        run_with(&options, 120);
+        run_with(&options, UNDER_THREAD_SANITIZER ? 12 : 120); /* there one thread plays all */
         options.backend = ACS_BACKEND_HOST;
         options.executors = 2;
         options.spin_us = 0;
