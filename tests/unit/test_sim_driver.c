@@ -134,7 +134,7 @@ static int do_nothing(void *closure)
 static acs_op increment_on(acs_context *context, int *x, int device)
 {
     const acs_launch_params launch = {.size = sizeof launch, .kernel = &g_increment, .grid = {1, 1, 1}, .block = {1, 1, 1},
-                                      .args = ACS_ARGS(&x), .attributes = ACS_ON(device),
+                                      .args = ACS_ARGS(x), .attributes = ACS_ON(device),
                                       .uses = ACS_USES(ACS_INOUT(x, sizeof *x))};
     return acs_launch(context, &launch);
 }
