@@ -24,10 +24,10 @@
  * their own. Then memory ends up exactly as if all ops of a context had run one at a time in the order of the calls.
  * Between threads, a call that returned before another began comes first. Contexts are not ordered among each other.
  * The library never exits, and touches only streams that it made or was handed. It prints only what ACS_LOG, ACS_STATS,
- * ACS_CHECK, ACS_BARRIERS or ACS_TUNE asks for, and two notices to standard error, each once. The first: the default
- * context cannot be opened. The second: a variable has a bad value, or names a file that cannot be written, and its
- * default is used. That happens only for variables that change no result: ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG,
- * ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE, ACS_TRACE_TIMES, ACS_REPORT.
+ * ACS_CHECK, ACS_BARRIERS or ACS_TUNE asks for, and three notices to standard error, each once. The first: the default
+ * context cannot be opened. The second: an ACS_* variable is unknown. The third: a variable has a bad value, or names a
+ * file that cannot be written, and its default is used. That happens only for variables that change no result: ACS_LOG,
+ * ACS_STATS, ACS_DOT, ACS_MEMORY_LOG, ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE, ACS_TRACE_TIMES, ACS_REPORT.
  *
  * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time
  * may use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a
@@ -199,7 +199,7 @@ typedef struct acs_options {
  * is no error: a warning is written to standard error once, and the default is used. acs_open does the same where a file
  * that one of them names cannot be written. Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER,
  * ACS_MEMORY_LOG, ACS_PROFILE, ACS_REPORT, ACS_TOPOLOGY and ACS_TRACE from the environment. An unknown ACS_* variable is
- * no error: acs_open logs it at level warn with the nearest known name.
+ * no error: a warning with the nearest known name is written to standard error once.
  */
 acs_status acs_options_init(acs_options *options, size_t size);
 

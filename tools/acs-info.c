@@ -70,6 +70,8 @@ static void find_unknown(info *to)
         if (strncmp(*at, "ACS_", 4) == 0 && !is_option(*at, length))
             to->unknown[to->unknown_count++] = must(strndup(*at, length));
     }
+    for (uint32_t i = 0; i < to->unknown_count; i++)
+        (void)unsetenv(to->unknown[i]); /* the report names them, so the library need not */
 }
 
 /*

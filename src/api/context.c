@@ -317,7 +317,6 @@ acs_status acs_open(const acs_options *options, acs_context **out)
         return ACS_FAIL(ACS_ERR_OPTION, 0, "acs_open: options.size is 0; use acs_options_init");
     ACS_TRY(read_options(options, &effective));
     acs_log_set_level(effective.log);
-    acs_options_warn_unknown();
     acs_context *context = acs_registry_take();
     if (!context)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context");

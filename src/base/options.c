@@ -255,6 +255,82 @@ static void say_default_used(const struct row *row, const char *text)
     acs_log_always(ACS_LOG_WARN, "%s is \"%.64s\"; it must be %s; the default is used", row->env, text, range);
 }
 
+#define NAME_MAX_LENGTH 32
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned low = a < b ? a : b;
+    return low < c ? low : c;
+}
+
+/* Number of edits (insert, delete, replace) that turn one name into the other; only the first characters count. */
+static unsigned edit_distance(const char *a, size_t a_length, const char *b)
+{
+    /* Wagner and Fischer's table, one row at a time: `diagonal` is the cell above and to the left. */
+    unsigned row[NAME_MAX_LENGTH + 1];
+    size_t b_length = strnlen(b, NAME_MAX_LENGTH);
+    if (a_length > NAME_MAX_LENGTH)
+        a_length = NAME_MAX_LENGTH;
+
+    for (size_t j = 0; j <= b_length; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= a_length; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= b_length; j++) {
+            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = min3(replaced, row[j] + 1, row[j - 1] + 1);
+        }
+    }
+    return row[b_length];
+}
+
+/* The known variable nearest to a name. */
+static const char *nearest_known(const char *name, size_t length)
+{
+    const char *nearest = NULL;
+    unsigned least = UINT32_MAX;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        unsigned d = edit_distance(name, length, g_rows[i].env);
+        if (d < least) {
+            least = d;
+            nearest = g_rows[i].env;
+        }
+    }
+    return nearest;
+}
+
+/* Whether a variable is an option, or one of this project's tools. */
+static bool is_known(const char *name, size_t length)
+{
+    static const char *const tools[] = {"ACS_LIBRARY", "ACS_GGML", "ACS_TEST_BROWSER", "ACS_TEST_TIMES"};
+    for (size_t i = 0; i < ROW_COUNT + sizeof tools / sizeof tools[0]; i++) {
+        const char *known = i < ROW_COUNT ? g_rows[i].env : tools[i - ROW_COUNT];
+        if (strlen(known) == length && memcmp(known, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Warn of each unknown ACS_* variable, once per process. Of names with one sum only the first is told. */
+static void say_unknown(void)
+{
+    static _Atomic(uint64_t) said; /* a bit for each sum */
+    for (char **entry = environ; entry && *entry; entry++) {
+        const size_t length = strcspn(*entry, "=");
+        unsigned sum = 0;
+        if (strncmp(*entry, "ACS_", 4) != 0 || is_known(*entry, length))
+            continue;
+        for (size_t i = 0; i < length; i++)
+            sum = 31 * sum + (unsigned char)(*entry)[i];
+        const uint64_t bit = UINT64_C(1) << sum % 64;
+        if (!(atomic_fetch_or_explicit(&said, bit, memory_order_relaxed) & bit)) /* relaxed: guards no other data */
+            acs_log_always(ACS_LOG_WARN, "unknown variable %.*s is ignored; the nearest known is %s",
+                           (int)(length < 64 ? length : 64), *entry, nearest_known(*entry, length));
+    }
+}
+
 /* Read the environment over `options`. Returns the first row whose variable has a bad value, or NULL. */
 static const struct row *read_environment(acs_options *options)
 {
@@ -269,6 +345,7 @@ static const struct row *read_environment(acs_options *options)
         else if (!bad)
             bad = &g_rows[i];
     }
+    say_unknown();
     return bad;
 }
 
@@ -332,7 +409,7 @@ acs_status acs_options_adopt(acs_options *to, const acs_options *from)
     return ACS_OK;
 }
 
-/* ------------------------------------------------------------------------------------------------ dump and warnings */
+/* ------------------------------------------------------------------------------------------------ dump and refusals */
 
 static bool same_value(const struct row *row, const acs_options *a, const acs_options *b)
 {
@@ -391,68 +468,6 @@ size_t acs_options_dump(const acs_options *options, char *text, size_t bytes)
     return sink.used;
 }
 
-#define NAME_MAX_LENGTH 32
-
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-    unsigned low = a < b ? a : b;
-    return low < c ? low : c;
-}
-
-/* Number of edits (insert, delete, replace) that turn one name into the other; only the first characters count. */
-static unsigned edit_distance(const char *a, size_t a_length, const char *b)
-{
-    /* Wagner and Fischer's table, one row at a time: `diagonal` is the cell above and to the left. */
-    unsigned row[NAME_MAX_LENGTH + 1];
-    size_t b_length = strnlen(b, NAME_MAX_LENGTH);
-    if (a_length > NAME_MAX_LENGTH)
-        a_length = NAME_MAX_LENGTH;
-
-    for (size_t j = 0; j <= b_length; j++)
-        row[j] = (unsigned)j;
-    for (size_t i = 1; i <= a_length; i++) {
-        unsigned diagonal = row[0];
-        row[0] = (unsigned)i;
-        for (size_t j = 1; j <= b_length; j++) {
-            unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = min3(replaced, row[j] + 1, row[j - 1] + 1);
-        }
-    }
-    return row[b_length];
-}
-
-/* The known variable nearest to a name, and its distance in edits (0: the same name). */
-static const char *nearest_known(const char *name, size_t length, unsigned *distance)
-{
-    const char *nearest = NULL;
-    *distance = UINT32_MAX;
-    for (size_t i = 0; i < ROW_COUNT; i++) {
-        unsigned d = edit_distance(name, length, g_rows[i].env);
-        if (d < *distance) {
-            *distance = d;
-            nearest = g_rows[i].env;
-        }
-    }
-    return nearest;
-}
-
-void acs_options_warn_unknown(void)
-{
-    if (!acs_log_enabled(ACS_LOG_WARN))
-        return; /* comparing names takes longer than the rest of acs_open's look at options */
-    for (char **entry = environ; entry && *entry; entry++) {
-        size_t length = strcspn(*entry, "=");
-        unsigned distance;
-        if (strncmp(*entry, "ACS_", 4) != 0 || strncmp(*entry, "ACS_LIBRARY=", 12) == 0) /* the Python package reads that */
-            continue;
-        const char *nearest = nearest_known(*entry, length, &distance);
-        if (distance != 0)
-            acs_log(ACS_LOG_WARN, "unknown variable %.*s is ignored; the nearest known is %s",
-                    (int)(length < 64 ? length : 64), *entry, nearest);
-    }
-}
-
 /* --------------------------------------------------------------------------------------------------- documentation */
 
 static void markdown_values(const struct row *row, struct sink *sink)
@@ -479,14 +494,14 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "Generated from `include/acs_options.def`; `build/<preset>/tools/options_doc` writes it.\n\n"
                     "Each option is an environment variable and a field of `acs_options`. A context opened without "
                     "options reads the\nenvironment; `acs_options_init` fills a struct from it, which the program may "
-                    "change before `acs_open`. A value out of\nrange is an error that names it; an unknown `ACS_*` "
-                    "variable is logged with the nearest known name. `ACS_LOG=info` shows\nthe "
-                    "options that are not default, and where they came from.\n\n"
+                    "change before `acs_open`. A value out of\nrange is an error that names it. `ACS_LOG=info` shows the "
+                    "options that are not default, and where they\ncame from.\n\n"
                     "A bad value of `ACS_LOG`, `ACS_STATS`, `ACS_DOT`, `ACS_MEMORY_LOG`, `ACS_REPORT`\n"
                     "or an option that begins with `ACS_TRACE` in the environment is no error. "
                     "These options change no\nresult: a warning is written to standard error once, whatever `ACS_LOG` "
                     "says, and the default is used. So it is with a file\nthat one of them names and "
-                    "that cannot be written. A default context that cannot be opened is told there once, too. Programs\n"
+                    "that cannot be written. Two more things are told there once: a default\ncontext that cannot be opened, "
+                    "and an unknown `ACS_*` variable, with the nearest known name. Programs\n"
                     "that run with another user's rights (set-user-ID) do not take `ACS_COSTS`, `ACS_DOT`, "
                     "`ACS_LEDGER`, `ACS_MEMORY_LOG`,\n`ACS_PROFILE`, `ACS_REPORT`, `ACS_TOPOLOGY` and "
                     "`ACS_TRACE`, which name files, from the "

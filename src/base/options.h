@@ -11,8 +11,6 @@
 acs_status acs_options_check(const acs_options *options);
 /* Copy a program's struct, of this or an older header, over the defaults. */
 acs_status acs_options_adopt(acs_options *to, const acs_options *from);
-/* Log each unknown ACS_* variable with the nearest known name (level warn). */
-void acs_options_warn_unknown(void);
 /*
  * What the option of this variable asks for cannot be had, and `text` says why. ACS_OK if the environment asked for it: the
  * program runs without it, and a warning was written once, whatever the level is. Otherwise ACS_ERR_OPTION.

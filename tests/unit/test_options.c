@@ -310,30 +310,35 @@ static void capture(void (*function)(void), char *text, size_t bytes)
     close(ends[0]);
 }
 
-static void warn_of_an_unknown_variable_names_the_nearest(void **state)
+static void unknown_variable_is_told_once_with_the_nearest_whatever_the_log_level(void **state)
 {
     (void)state;
     char text[1024];
-    acs_log_set_level(ACS_LOG_WARN);
+    setenv("ACS_WINDOW", "32", 1);
     setenv("ACS_WINDOWS", "5", 1);
-    setenv("ACS_STREAMS", "5", 1);
 
-    capture(acs_options_warn_unknown, text, sizeof text);
+    capture(read_options, text, sizeof text);
 
     assert_non_null(strstr(text, " acs: warn: unknown variable ACS_WINDOWS is ignored; the nearest known is ACS_WINDOW\n"));
     assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
+    setenv("ACS_STREEMS", "5", 1);
+    capture(read_options, text, sizeof text);
+    assert_non_null(strstr(text, "ACS_STREEMS is ignored; the nearest known is ACS_STREAMS\n"));
+    assert_null(strstr(text, "ACS_WINDOWS"));
+    capture(read_options, text, sizeof text);
+    assert_string_equal(text, "");
 }
 
-static void warn_without_unknown_variables_is_silent(void **state)
+static void unknown_variables_are_not_those_of_tools_or_of_other_prefixes(void **state)
 {
     (void)state;
     char text[1024];
-    acs_log_set_level(ACS_LOG_WARN);
+    setenv("ACS_WINDOW", "32", 1);
     setenv("ACS_STREAMS", "5", 1);
     setenv("MACS_WINDOW", "5", 1);
     setenv("ACS_LIBRARY", "/libacs.so", 1); /* the Python package's */
 
-    capture(acs_options_warn_unknown, text, sizeof text);
+    capture(read_options, text, sizeof text);
 
     unsetenv("MACS_WINDOW");
     unsetenv("ACS_LIBRARY");
@@ -459,8 +464,9 @@ int main(void)
         cmocka_unit_test_setup(dump_tells_where_each_value_came_from, clear_environment),
         cmocka_unit_test_setup(dump_without_room_returns_what_it_needs, clear_environment),
         cmocka_unit_test_setup(dump_of_values_out_of_range_prints_numbers, clear_environment),
-        cmocka_unit_test_setup(warn_of_an_unknown_variable_names_the_nearest, clear_environment),
-        cmocka_unit_test_setup(warn_without_unknown_variables_is_silent, clear_environment),
+        cmocka_unit_test_setup(unknown_variable_is_told_once_with_the_nearest_whatever_the_log_level,
+                               clear_environment),
+        cmocka_unit_test_setup(unknown_variables_are_not_those_of_tools_or_of_other_prefixes, clear_environment),
         cmocka_unit_test_setup(bad_value_of_an_option_that_changes_no_result_is_told_once, clear_environment),
         cmocka_unit_test_setup(names_of_files_are_not_taken_from_the_environment_of_a_secure_program, clear_environment),
         cmocka_unit_test_setup(a_secure_program_reads_no_links_from_its_callers_cache, clear_environment),
