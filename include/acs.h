@@ -17,8 +17,8 @@
  *
  * **Plain CUDA beside it.** A cudaMemcpy, cudaDeviceSynchronize or kernel launch of the program's own cannot see ops
  * that still wait in the FIFO. There are three remedies. Call acs_sync or acs_wait_range first. Or order a stream with
- * acs_stream_after and acs_after_stream. Or link the CMake target acs::compat, which makes CUDA's synchronising and
- * copying calls drain ACS first.
+ * acs_stream_after and acs_after_stream. Or link acs::compat (CMake; pkg-config's acs-compat), which makes CUDA's
+ * synchronising and copying calls drain ACS first.
  *
  * **Promises.** Suppose that every footprint covers what its op touches, and that kernels are deterministic and end on
  * their own. Then memory ends up exactly as if all ops of a context had run one at a time in the order of the calls.

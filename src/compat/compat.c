@@ -16,12 +16,16 @@
  *
  * Where the environment has ACS_CHECK, calls that make and free memory also tell the checks of the default context of it.
  */
+#include "acs_compat.h"
 #include "api/compat.h"
 #include "api/registry.h"
 #include "base/inside.h"
 #include "base/options.h"
 
 #include <cuda_runtime_api.h>
+
+/* The linker's options ask for it by name, so that this file is linked; acs_compat.h looks for it. */
+const char acs_compat_wraps = 1;
 
 /* Memory of a library call is left out: the library may use it in other threads, and its values are its own affair. */
 static void watch_memory(const void *ptr, size_t bytes)

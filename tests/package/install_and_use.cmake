@@ -59,6 +59,15 @@ function(use kind file)
     endif()
 endfunction()
 
+# compat(<says> <file> <argument...>): a program of acs::compat, which says nothing ("") or this at its start.
+function(compat says file)
+    needs(${file} libacs no)
+    run(${file} ${ARGN})
+    if(NOT output MATCHES "^[^\n]*${says}[^\n]*\n?$" OR (output AND NOT says))
+        message(FATAL_ERROR "${file}: it must say '${says}' and nothing else:\n${output}")
+    endif()
+endfunction()
+
 set(consumer ${CMAKE_CURRENT_LIST_DIR}/consumer)
 set(prefix ${scratch}/prefix)
 file(REMOVE_RECURSE ${scratch})
@@ -85,7 +94,7 @@ foreach(kind IN LISTS kinds)
     run(${in}/two_copies_${kind} ${in}/libplugin_static.so refused libplugin_static.so "'")
 endforeach()
 if(EXISTS ${in}/consumer_compat)
-    use(static ${in}/consumer_compat)
+    compat("" ${in}/consumer_compat)
 endif()
 
 # acs-info is installed beside. Without a GPU it ends with 0 too.
@@ -127,6 +136,26 @@ foreach(kind IN LISTS kinds)
         use(${kind} ${scratch}/pc_${language}_${kind})
     endforeach()
 endforeach()
+
+# With acs::compat: by its pkg-config file, by the file of its options, and without them.
+set(compat_flags ${prefix}/${libdir}/acs-compat.flags)
+if(EXISTS ${compat_flags})
+    flags(all --cflags --libs acs-compat)
+    run(${cc} -std=c11 ${consumer}/consumer_compat.c -o ${scratch}/pc_compat ${all})
+    compat("" ${scratch}/pc_compat)
+    flags(all --cflags --libs acs-static)
+    list(PREPEND all -lacs_compat)
+    run(${cc} -std=c11 ${consumer}/consumer_compat.c -o ${scratch}/file_compat @${compat_flags} ${all})
+    compat("" ${scratch}/file_compat)
+    run(${cc} -std=c11 ${consumer}/consumer_compat.c -o ${scratch}/not_compat ${all})
+    compat("acs: warn: acs::compat wraps no call of this program" ${scratch}/not_compat 1)
+    if(cuda)
+        flags_for_nvcc(all ${all})
+        run(${nvcc} -std=c++17 -arch=${nvcc_architecture} -x cu ${consumer}/consumer_compat.c -o ${scratch}/nvcc_compat
+            --options-file ${compat_flags} ${all})
+        compat("" ${scratch}/nvcc_compat)
+    endif()
+endif()
 
 # Where only the archive is installed, --static is all that it takes.
 run(${CMAKE_COMMAND} --install ${build} --prefix ${scratch}/archive)
