@@ -440,7 +440,11 @@ typedef enum acs_kernel_kind {
     ACS_KERNEL_CUFUNCTION = 3
 } acs_kernel_kind;
 
-/** A kernel. Where it has a host body the same call site runs on every backend. Copied by launches; cheap. */
+/**
+ * A kernel. Where it has a host body the same call site runs on every backend. Copied by launches; cheap. It does not know
+ * the types of its parameters: arguments are taken as they are, and of a GPU's kernel their sizes are checked. In C++
+ * acs::kernel adds the types.
+ */
 typedef struct acs_kernel {
     const char *name;     /**< for errors, statistics and graphs; static storage. NULL: the name at the call site */
     const void *function; /**< function or handle for the GPU, as `kind` says */

@@ -5,9 +5,10 @@
  *
  * kernel: an acs_kernel pointer, or a __global__ function with C linkage. grid, block: an integer or an acs_dim3; grid also
  * ACS_GRID_AT or ACS_GRID_FOR, which the GPU reads.
- * ACS_ARGS copies each argument as its own C type: write ACS_VAL(float, 2.0) where the kernel wants another type.
- * Arrays become pointers. ACS_ARGS takes at most 32 arguments, acs_launch() any number. ACS_USES takes any number of
- * segments. Without the last argument the footprint is that of acs_declare.
+ * ACS_ARGS copies each argument as its own C type: write ACS_VAL(float, 2.0) where the kernel wants another type. Or
+ * launch from a function that has the kernel's parameters: C converts what it is called with. Arrays become pointers.
+ * ACS_ARGS takes at most 32 arguments, acs_launch() any number. ACS_USES takes any number of segments. Without the last
+ * argument the footprint is that of acs_declare.
  */
 #ifndef ACS_LAUNCH_H
 #define ACS_LAUNCH_H

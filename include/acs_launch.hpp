@@ -3,9 +3,11 @@
  *
  *   acs_op op = ACS_LAUNCH(kernel<float, 4>, grid, block, shared_bytes, ACS_ARGS(n, 2.0, x, y), ACS_USES(ACS_IN(x, bytes)));
  *
- * kernel: a __global__ function, template arguments with commas included, or an acs_kernel (pointer or reference). For
- * a function the arguments are converted to its parameter types, and the compiler checks their number. In .cu files
- * each thread resolves the cudaKernel_t once per call site, and again when the call site launches another function.
+ * kernel: a __global__ function, template arguments with commas included, an acs::kernel or an acs_kernel (pointer or
+ * reference). For a function and an acs::kernel the arguments are converted to the parameter types, and the compiler
+ * checks their number. An acs_kernel has no types: there an argument keeps its own, and a number written in place, such
+ * as 3 or 2.0, does not compile; write ACS_VAL(float, 3). In .cu files each thread resolves the cudaKernel_t of a function
+ * once per call site, and again when the call site launches another function.
  * grid, block: an integer, an acs_dim3, or anything with x, y, z; grid also ACS_GRID_AT or ACS_GRID_FOR, which the GPU
  * reads. Without the last argument the footprint is that of the kernel's declaration (acs_declare.hpp).
  */
@@ -30,6 +32,25 @@
 #include "acs_declare.hpp"
 
 namespace acs {
+
+/**
+ * An acs_kernel that knows the types of its parameters, said once for all its launches: a handle, or a host body.
+ *
+ *   static const acs::kernel<int, float, float *> scale = ACS_KERNEL_HOST_INIT("scale", body);
+ *   static const acs::kernel saxpy{"saxpy", saxpy_gpu, saxpy_cpu}; // the types are those of the __global__ function
+ */
+template <class... P> struct kernel : acs_kernel {
+    constexpr kernel(const char *text, const void *gpu, acs_host_body body, uint32_t of_kind, uint32_t no_flags)
+        : acs_kernel{text, gpu, body, of_kind, no_flags}
+    {
+    }
+    kernel(const char *text, void (*gpu)(P...), acs_host_body body)
+        : kernel(text, reinterpret_cast<const void *>(gpu), body, ACS_KERNEL_FUNCTION, 0)
+    {
+    }
+    constexpr explicit kernel(const acs_kernel &other) : acs_kernel(other) {}
+};
+
 namespace detail {
 
 template <class T> acs_dim3 dim(const T &v)
@@ -144,18 +165,44 @@ struct site_cache {
     acs_kernel kernel;
 };
 
+/* Arguments become the parameters' types. */
+template <class... P, class... A, class G, class B>
+acs_op launch_typed(acs_context *context, const acs_site *site, const acs_attributes &attributes, const acs_kernel *kernel,
+                    const void *stub, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
+                    const acs_uses &uses)
+{
+    static_assert(sizeof...(P) == sizeof...(A), "ACS_ARGS: wrong number of arguments for this kernel");
+    const std::tuple<std::remove_cv_t<P>...> values(std::move(args.refs));
+    return queue_values(context, site, attributes, kernel, stub, read_grid(grid), dim(block), shared_bytes, values,
+                        args.text, uses, std::index_sequence_for<P...>{});
+}
+
 template <class... P, class... A, class G, class B>
 acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, const acs_attributes &attributes,
               void (*kernel)(P...), const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
               const acs_uses &uses = uses_of_type<P...>())
 {
-    static_assert(sizeof...(P) == sizeof...(A), "ACS_ARGS: wrong number of arguments for this kernel");
-    const std::tuple<std::remove_cv_t<P>...> values(std::move(args.refs));
     const void *function = reinterpret_cast<const void *>(kernel);
     if (cache.function != function || !function)
         cache = site_cache{function, kernel_of(function)};
-    return queue_values(context, site, attributes, &cache.kernel, function, read_grid(grid), dim(block), shared_bytes,
-                        values, args.text, uses, std::index_sequence_for<P...>{});
+    return launch_typed<P...>(context, site, attributes, &cache.kernel, function, grid, block, shared_bytes,
+                              std::move(args), uses);
+}
+
+template <class... P, class... A, class G, class B>
+acs_op launch(acs_context *context, const acs_site *site, site_cache &, const acs_attributes &attributes,
+              const acs::kernel<P...> *kernel, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
+              const acs_uses &uses = uses_of_type<P...>())
+{
+    return launch_typed<P...>(context, site, attributes, kernel, nullptr, grid, block, shared_bytes, std::move(args), uses);
+}
+
+/* Whether an argument's type was chosen. A literal, and a result of the usual conversions, has one of these by the way. */
+template <class A> constexpr bool has_chosen_type()
+{
+    constexpr bool by_the_way = std::is_same_v<A, int> || std::is_same_v<A, double> || std::is_same_v<A, bool> ||
+                                std::is_same_v<A, char>;
+    return !by_the_way; /* a variable's A is a reference, that of ACS_VAL const */
 }
 
 template <class... A, class G, class B>
@@ -163,17 +210,20 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &, const ac
               const acs_kernel *kernel, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
               const acs_uses &uses = uses_of_type<>())
 {
+    static_assert((has_chosen_type<A>() && ...),
+                  "ACS_ARGS: the types of this kernel's parameters are not known, so a number written in place keeps "
+                  "its own: write ACS_VAL(float, 3), or make the kernel an acs::kernel<types...>");
     const std::tuple<std::decay_t<A>...> values(std::move(args.refs));
     return queue_values(context, site, attributes, kernel, nullptr, read_grid(grid), dim(block), shared_bytes, values,
                         args.text, uses, std::index_sequence_for<A...>{});
 }
 
-template <class... A, class G, class B>
+/* An acs_kernel or acs::kernel by reference. */
+template <class K, class... Rest, class = std::enable_if_t<std::is_base_of_v<acs_kernel, K>>>
 acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, const acs_attributes &attributes,
-              const acs_kernel &kernel, const G &grid, const B &block, uint64_t shared_bytes, arg_refs<A...> args,
-              const acs_uses &uses = uses_of_type<>())
+              const K &kernel, Rest &&...rest)
 {
-    return launch(context, site, cache, attributes, &kernel, grid, block, shared_bytes, std::move(args), uses);
+    return launch(context, site, cache, attributes, &kernel, std::forward<Rest>(rest)...);
 }
 
 } // namespace detail
@@ -199,7 +249,7 @@ acs_op launch(acs_context *context, const acs_site *site, site_cache &cache, con
 
 #define ACS_DIM3_(v) (::acs::detail::dim(v))
 /** An argument of exactly this type. */
-#define ACS_VAL(type, value) (static_cast<type>(value))
+#define ACS_VAL(type, value) (static_cast<std::add_const_t<type> &&>(static_cast<type>(value)))
 /** Arguments of a kernel, in order. */
 #define ACS_ARGS(...) (::acs::detail::make_args(#__VA_ARGS__, __VA_ARGS__))
 #define ACS_NO_ARGS (::acs::detail::make_args(nullptr))

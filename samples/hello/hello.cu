@@ -37,7 +37,8 @@ static void saxpy_cpu(const acs_grid *grid, void *const *args)
                  *static_cast<float **>(args[3]));
 }
 
-static const acs_kernel saxpy = ACS_KERNEL_INIT("saxpy", saxpy_gpu, saxpy_cpu);
+/* Both, and the types of the parameters, to which the arguments of launches are converted. */
+static const acs::kernel<unsigned, float, const float *, float *> saxpy = ACS_KERNEL_INIT("saxpy", saxpy_gpu, saxpy_cpu);
 
 static int fail(const char *what)
 {

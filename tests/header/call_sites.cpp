@@ -5,8 +5,13 @@ struct pair {
     float a, b;
 };
 
+void saxpy(int, float, const float *, float *) {}
+
 template <class T, int N> void scale(int, T, T *, const T *, pair) {}
 static const acs_kernel g_kernel = ACS_KERNEL_HOST_INIT("kernel", nullptr);
+
+static const acs::kernel<int, float, float *> g_typed = ACS_KERNEL_HOST_INIT("typed", nullptr);
+static const acs::kernel g_of_function{"saxpy", saxpy, nullptr};
 
 static int host_function(void *closure)
 {
@@ -26,7 +31,6 @@ static size_t declared(const acs_footprint_input *in, acs_segment *out, size_t c
     return ACS_SEGMENTS(out, capacity, ACS_IN(x, static_cast<size_t>(n) * sizeof *x), ACS_INOUT(y, ACS_WHOLE));
 }
 
-void saxpy(int, float, const float *, float *) {}
 void says(acs::in<float>, acs::inout<float>, acs::out<float>, int) {}
 ACS_KERNEL_USES(saxpy, [](int n, float, const float *x, float *y) {
     return acs::uses(ACS_IN(x, n * sizeof *x), ACS_INOUT(y, ACS_WHOLE), ACS_ESCAPES(y));
@@ -61,6 +65,8 @@ acs_op call_sites(acs_context *context, float *x, const float *y, int n)
     last += ACS_LAUNCH_ON(context, scale<float, 2>, 1, 32, 0, ACS_ARGS(n, 2, x, y, by_value), ACS_USES_DECLARED);
     last += ACS_LAUNCH_ON(context, says, 1, 32, 0, ACS_ARGS(y, x, x, n));
     last += ACS_LAUNCH_WITH(context, ACS_ON(0), &g_kernel, ACS_GRID_FOR(x, 4, 7), 32, 0, ACS_NO_ARGS);
+    last += ACS_LAUNCH(g_typed, grid, n, 0, ACS_ARGS(2.0, 3, x), ACS_USES(ACS_INOUT(x, 4)));
+    last += ACS_LAUNCH_ON(context, &g_of_function, grid, n, 0, ACS_ARGS(n, 2, y, x));
     last += acs_memcpy(context, x, y, 16);
     last += acs_memset(context, x, 0, 16);
     last += acs_host(context, host_function, &closure, sizeof closure, ACS_USES(ACS_ALL_MEMORY, ACS_TOKEN_IN(7)));

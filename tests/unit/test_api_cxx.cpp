@@ -149,8 +149,10 @@ void arguments_of_a_kernel_object_keep_their_own_types(void **)
                                        sizeof(color),  sizeof(void *), sizeof(char)};
     int array[3] = {1, 2, 3};
     const int &reference = array[1];
+    const double two = 2;
     g_sizes = &sizes;
-    acs_op op = ACS_LAUNCH_ON(g_context, g_kernel, 1, 1, 0, ACS_ARGS(2.0, reference, pair{1.5f, 9}, color::blue, array, 'c'),
+    acs_op op = ACS_LAUNCH_ON(g_context, g_kernel, 1, 1, 0,
+                              ACS_ARGS(two, reference, pair{1.5f, 9}, color::blue, array, ACS_VAL(char, 'c')),
                               ACS_USES_FN(note, nullptr));
     assert_int_not_equal(op, 0);
     assert_true(noted<double>(0) == 2.0);
@@ -168,6 +170,22 @@ void value_of_a_named_type_is_of_that_type(void **)
                               ACS_USES(ACS_INOUT(x, sizeof x)));
     assert_int_equal(acs_wait(g_context, op), ACS_OK);
     assert_true(x[0] == 2 && x[3] == 8);
+}
+
+void arguments_of_a_typed_kernel_object_become_its_parameters_types(void **)
+{
+    static const acs::kernel<float, acs::inout<float>> named = ACS_KERNEL_HOST_INIT("scale", scale_body);
+    static const acs::kernel by_function{"scale", static_cast<void (*)(float, float *)>(nullptr), scale_body};
+    const acs::kernel<float, float *> of_an_object{g_scale};
+    float x[4] = {1, 2, 3, 4};
+    int two = 2;
+    (void)ACS_LAUNCH_ON(g_context, named, 1, 1, 0, ACS_ARGS(2, x), ACS_USES(ACS_INOUT(x, sizeof x)));
+    (void)ACS_LAUNCH_ON(g_context, &named, 1, 1, 0, ACS_ARGS(2.0, x));
+    (void)ACS_LAUNCH_ON(g_context, by_function, 1, 1, 0, ACS_ARGS(two, x), ACS_USES(ACS_INOUT(x, sizeof x)));
+    acs_op op = ACS_LAUNCH_ON(g_context, of_an_object, 1, 1, 0, ACS_ARGS(ACS_VAL(char, 2), x),
+                              ACS_USES(ACS_INOUT(x, sizeof x)));
+    assert_int_equal(acs_wait(g_context, op), ACS_OK);
+    assert_true(x[0] == 16 && x[3] == 64);
 }
 
 std::array<float, 3> make_array(float first)
@@ -369,6 +387,7 @@ int main()
         cmocka_unit_test_setup_teardown(arguments_of_a_function_get_its_parameter_types, setup, teardown),
         cmocka_unit_test_setup_teardown(function_without_host_body_is_refused_on_the_cpu_and_named, setup, teardown),
         cmocka_unit_test_setup_teardown(arguments_of_a_kernel_object_keep_their_own_types, setup, teardown),
+        cmocka_unit_test_setup_teardown(arguments_of_a_typed_kernel_object_become_its_parameters_types, setup, teardown),
         cmocka_unit_test_setup_teardown(value_of_a_named_type_is_of_that_type, setup, teardown),
         cmocka_unit_test_setup_teardown(temporaries_live_until_they_were_copied, setup, teardown),
         cmocka_unit_test_setup_teardown(launch_from_templates_in_namespaces_works, setup, teardown),

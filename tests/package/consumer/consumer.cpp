@@ -13,7 +13,7 @@ static void fill(const acs_grid *, void *const *args)
 
 int main()
 {
-    static const acs_kernel kernel = ACS_KERNEL_HOST_INIT("fill", fill);
+    static const acs::kernel<int, float *> kernel = ACS_KERNEL_HOST_INIT("fill", fill);
     float x[16] = {};
     acs_options options;
     acs_context *context = nullptr;
