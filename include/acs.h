@@ -588,8 +588,8 @@ typedef struct acs_launch_params {
  * asks about memory that acs_malloc did not make. On a GPU the call itself issues the first kernel into an idle runtime (not
  * with ACS_WATCHDOG_S). That takes about 3 us; to wake a thread takes longer. With ACS_WORKERS=0 and bundles
  * (ACS_ISSUE) each 64th call issues the ops that have been queued; with ACS_ISSUE=resident the call that completes a
- * bundle. With ACS_DISABLE=1, and inside a capture (acs_after_stream), each call does all work for its own op. Waits
- * only while the FIFO is full, and then steps the runtime itself.
+ * bundle. With ACS_DISABLE=1 each call issues its own op, unless that comes behind a host function; inside a capture
+ * (acs_after_stream) it does all work for its op. Waits only while the FIFO is full, and then steps the runtime itself.
  * @param context  NULL: the default context.
  * @param launch   Copied, with argument bytes and segments, before the call returns.
  * @return the op, or 0 with acs_last_error(): ACS_ERR_UNSUPPORTED, ACS_ERR_FULL (with no_wait, or in a group),
@@ -700,8 +700,14 @@ acs_op acs_memset_op(acs_context *context, void *dst, int value, size_t bytes, c
 typedef int (*acs_host_fn)(void *closure);
 
 /**
- * Queue a host function. It runs on a thread of the library (with ACS_WORKERS=0: of a caller) once all upstream ops
- * have retired. Ops that depend on it are issued after it returned. It must not call ACS.
+ * Queue a host function. It runs on a thread of the library once all upstream ops have retired. (With ACS_WORKERS=0, unless
+ * ACS_DISABLE is set, it runs on a caller that waits; on the sim backend on any caller.) Ops that depend on it are issued
+ * after it returned. It must not call ACS.
+ *
+ * It may take a lock that the program holds over calls that queue ops, but not over calls that wait: then neither would
+ * go on. A call that queues an op waits while the FIFO is full. So ACS_FIFO must be larger than the number of ops that
+ * may be queued before the lock is let go; with no_wait the call returns ACS_ERR_FULL instead. Launches with
+ * ACS_CHECK=writes, reads and all wait too, as does acs_malloc where memory is short.
  * @param closure  `closure_bytes` bytes (at most ACS_ARG_BYTES_MAX) are copied; the function gets the copy. With 0
  *                 bytes it gets the pointer itself.
  * @return as acs_launch.
@@ -760,7 +766,8 @@ typedef struct acs_call_params {
 } acs_call_params;
 
 /**
- * Queue a library call (cuBLAS and the like). It runs on a thread that steps the runtime; it must not synchronise.
+ * Queue a library call (cuBLAS and the like). It runs on a thread that steps the runtime, with ACS_DISABLE=1 on a GPU in the
+ * call that queues it; it must not synchronise, nor take a lock that is held over calls of ACS.
  * @return as acs_launch.
  */
 acs_op acs_call(acs_context *context, const acs_call_params *call);
@@ -1035,8 +1042,8 @@ acs_status acs_query(acs_context *context, acs_op op);
 acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, acs_access access);
 
 /**
- * Called when `op` has retired; `status` says how the op ended. Must not call ACS; runs on a thread that steps the
- * runtime.
+ * Called when `op` has retired; `status` says how the op ended. Must not call ACS. Runs where host functions run; what
+ * acs_host_op says of locks counts here too.
  */
 typedef void (*acs_retire_fn)(void *user, acs_op op, acs_status status);
 

@@ -153,12 +153,15 @@ static bool has_place(acs_context *context, void *draft)
 }
 
 /*
- * ACS_DISABLE: the call issues the op that it queued. Completions are looked for once in TUNE_DISABLED_CALLS calls, and
- * by waits: a look costs as much as the launch.
+ * ACS_DISABLE: the call issues the op that it queued, unless that comes behind a host function. Completions are looked for
+ * once in TUNE_DISABLED_CALLS calls, and by waits: a look costs as much as the launch. Host functions and callbacks have a
+ * thread: this one may hold a lock that they need.
  */
-static void issue_now(acs_context *context, acs_op op)
+static void issue_now(acs_context *context, acs_op op, uint8_t kind)
 {
     bool look = op % TUNE_DISABLED_CALLS == 0;
+    if (kind == ACS_KIND_HOST || kind == ACS_KIND_CALLBACK)
+        acs_eventcount_notify(&context->host_work);
     while (acs_context_step(context) && (look || acs_fifo_ready(context->core.fifo)))
         continue;
 }
@@ -186,7 +189,7 @@ acs_op acs_draft_queue(acs_draft *draft)
     if (ACS_UNLIKELY(hooks != NULL) && hooks->submit(draft, &op))
         return op;
     /* A small copy or fill may have become a kernel. Read now: a queued record belongs to the scheduler. */
-    const bool kernel = draft->record->kind == ACS_KIND_KERNEL;
+    const uint8_t kind = draft->record->kind;
     if (ACS_UNLIKELY(context->recorder != NULL))
         acs_recorder_enter(context->recorder, draft->record, acs_fifo_last(context->core.fifo) + 1);
     op = push(draft);
@@ -194,9 +197,9 @@ acs_op acs_draft_queue(acs_draft *draft)
         return 0;
     if (ACS_UNLIKELY(hooks != NULL))
         hooks->queued(draft, op);
-    acs_context_queued(context, op, kernel);
+    acs_context_queued(context, op, kind == ACS_KIND_KERNEL);
     if (ACS_UNLIKELY(draft->modes & ACS_MODE_ISSUE_NOW))
-        issue_now(context, op);
+        issue_now(context, op, kind);
     return op;
 }
 

@@ -225,9 +225,20 @@ typedef struct thread_start {
     bool host_functions;
 } thread_start;
 
-static uint32_t worker_may(acs_context *context, bool host_functions)
+/*
+ * With ACS_DISABLE the thread of host functions is the only one. It also issues what callers left behind a host function,
+ * and polls for what host functions are behind.
+ */
+static bool only_host_functions(const thread_start *start)
 {
-    return host_functions ? ACS_MAY_HOST | ACS_MAY_INSERT : acs_caller_may(context);
+    return start->host_functions && start->context->issuers > 0;
+}
+
+static uint32_t worker_may(const thread_start *start)
+{
+    if (only_host_functions(start))
+        return ACS_MAY_HOST | ACS_MAY_INSERT;
+    return start->host_functions ? ACS_MAY_ALL : acs_caller_may(start->context);
 }
 
 static bool stopping(acs_context *context)
@@ -253,14 +264,14 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
 {
     acs_eventcount *eventcount = start->host_functions ? &context->host_work : &context->work;
     (void)acs_watchdog_look_now(context);
-    bool polls = !start->host_functions && !context->backend->ops->notifies;
+    bool polls = !only_host_functions(start) && !context->backend->ops->notifies;
     if (polls && polls_eagerly(context, idle_ns)) {
         acs_pause_briefly();
         return;
     }
     const bool held = context->hooks && context->hooks->idle(context) && !start->host_functions;
     uint64_t epoch = acs_eventcount_prepare_wait(eventcount);
-    if (!stopping(context) && !acs_step_with(context, start->action, worker_may(context, start->host_functions))) {
+    if (!stopping(context) && !acs_step_with(context, start->action, worker_may(start))) {
         uint64_t nap_us = polls || held ? TUNE_WORKER_NAP_US : acs_watchdog_nap_us(context);
         bool looks_again = held || (nap_us && acs_core_look(&context->core) != ACS_LOAD_NONE);
         acs_eventcount_wait(eventcount, epoch, looks_again ? nap_us : 0);
@@ -290,7 +301,7 @@ static void *worker_main(void *argument)
             acs_pause_briefly();
             continue;
         }
-        if (acs_step_with(context, start.action, worker_may(context, start.host_functions))) {
+        if (acs_step_with(context, start.action, worker_may(&start))) {
             idle_since = 0;
             continue;
         }
@@ -351,7 +362,7 @@ acs_status acs_workers_start(acs_context *context)
 void acs_host_thread_start(acs_context *context)
 {
     uint32_t none = 0, making = 1;
-    bool wanted = context->issuers > 0 && !context->stepper;
+    bool wanted = (context->issuers > 0 || context->options.disable) && !context->stepper;
     if (!wanted || !atomic_compare_exchange_strong_explicit(&context->host_thread, &none, 1, memory_order_acq_rel,
                                                             memory_order_relaxed)) /* B; relaxed: another does it */
         return;

@@ -19,7 +19,7 @@ uint64_t acs_context_now_ns(void *context);
 acs_status acs_workers_start(acs_context *context);
 /* Stop and join all threads of the context. @return number of threads left behind inside an op that was given up. */
 uint32_t acs_workers_stop(acs_context *context);
-/* Start the thread of host functions, unless there is one or the context has no workers. */
+/* Start the thread of host functions, unless there is one or the program asked for no workers. */
 void acs_host_thread_start(acs_context *context);
 /*
  * A thread, maybe that of host functions, is inside an op that may never return. From now on workers and callers run

@@ -153,7 +153,8 @@ static acs_op free_apart(acs_context *context, void *ptr, const acs_op_params *p
         return 0;
     if (acs_allocations_begin_free(context->allocations, ptr, &block) != ACS_OK)
         return acs_draft_drop(&draft);
-    acs_host_thread_start(context);
+    if (!context->options.disable) /* a free runs none of the program's code, so the caller may do it */
+        acs_host_thread_start(context);
     draft.record->u.free.ptr = ptr;
     draft.record->u.free.memory = block.memory;
     draft.record->u.free.bytes = block.bytes;

@@ -78,6 +78,56 @@ static void completion_is_seen_while_a_waiting_thread_is_inside_a_call(void **st
     print_message("the waiting thread issued the call in %u of %d rounds\n", g_inside, ROUNDS);
 }
 
+typedef struct told {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int count;
+} told;
+
+static int tell(void *closure)
+{
+    told *t = closure;
+    pthread_mutex_lock(&t->mutex);
+    t->count++;
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->mutex);
+    return 0;
+}
+
+static void tell_retired(void *user, acs_op op, acs_status status)
+{
+    (void)op;
+    (void)status;
+    (void)tell(user);
+}
+
+/* A program that waits by its own means calls nothing that would look for the end of the kernel, nor issue the second. */
+static void disabled_context_calls_functions_behind_kernels_without_a_wait(void **state)
+{
+    acs_options options;
+    acs_context *before = g_context;
+    told t = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    (void)state;
+    acs_options_init(&options, sizeof options);
+    options.backend = ACS_BACKEND_CUDA;
+    options.disable = 1;
+    assert_int_equal(acs_open(&options, &g_context), ACS_OK);
+    twin_set_strategy(TWIN_HELD);
+    (void)launch();
+    pthread_mutex_lock(&t.mutex); /* over the calls, as the functions take it */
+    assert_int_not_equal(acs_host(g_context, tell, &t, 0, ACS_USES_ANY), 0);
+    acs_op behind = launch();
+    assert_int_not_equal(acs_on_retire(g_context, behind, tell_retired, &t), 0);
+    twin_set_strategy(TWIN_EAGER);
+    twin_run_all();
+    while (t.count < 2)
+        pthread_cond_wait(&t.changed, &t.mutex);
+    pthread_mutex_unlock(&t.mutex);
+    assert_int_equal(acs_close(g_context), ACS_OK);
+    g_context = before;
+    assert_null(twin_breach());
+}
+
 static int open_one(void **state)
 {
     acs_options options;
@@ -100,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(completion_is_seen_while_a_waiting_thread_is_inside_a_call),
+        cmocka_unit_test(disabled_context_calls_functions_behind_kernels_without_a_wait),
     };
     alarm(HANG_SECONDS); /* a completion that nobody looks for */
     return cmocka_run_group_tests(tests, open_one, close_it);

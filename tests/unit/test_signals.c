@@ -1,6 +1,7 @@
 /*
- * Signals and the library's threads: a fault in the program's code on such a thread reaches the program's crash handler,
- * and signals from elsewhere do not come to such a thread. Faults happen in a child process.
+ * Signals, locks and the library's threads: a fault in the program's code on such a thread reaches the program's crash
+ * handler, and signals from elsewhere do not come to such a thread. Faults happen in a child process. What runs there may
+ * take a lock that a launching thread holds.
  */
 #include "api_fixture.h"
 
@@ -113,6 +114,67 @@ static void signal_that_the_opening_thread_blocks_stays_blocked(void **state)
     assert_false(sigismember(&mask, SIGSEGV));
 }
 
+/* --------------------------------------------------------------------------------------------------- program's locks */
+
+typedef struct held_lock {
+    pthread_mutex_t mutex; /* checks errors: its own thread is refused instead of hung */
+    int refused, ran;
+} held_lock;
+
+static int take_the_lock(void *closure)
+{
+    held_lock *l = closure;
+    const int error = pthread_mutex_lock(&l->mutex);
+    l->refused += error != 0;
+    l->ran++;
+    if (!error)
+        (void)pthread_mutex_unlock(&l->mutex);
+    return 0;
+}
+
+static void retired_takes_the_lock(void *user, acs_op op, acs_status status)
+{
+    (void)op;
+    (void)status;
+    (void)take_the_lock(user);
+}
+
+/* Program order holds too: what comes behind a host function is not issued before it. */
+static void lock_that_is_held_over_launches_may_be_taken_in_functions_and_callbacks(void **state)
+{
+    acs_options options;
+    acs_context *context = NULL;
+    pthread_mutexattr_t attributes;
+    held_lock l = {.ran = 0};
+    int x = 0;
+    (void)state;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(&l.mutex, &attributes);
+    for (int mode = 0; mode < 4; mode++) {
+        assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+        options.backend = ACS_BACKEND_HOST;
+        options.disable = mode & 1;
+        options.serial = mode >> 1;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        pthread_mutex_lock(&l.mutex);
+        for (int i = 0; i < 20; i++) {
+            int *to = &x;
+            const acs_op op =
+                ACS_LAUNCH_ON(context, &g_increment, 1, 1, 0, ACS_ARGS(to), ACS_USES(ACS_INOUT(to, sizeof x)));
+            assert_true(acs_host(context, take_the_lock, &l, 0, ACS_USES(ACS_INOUT(&x, sizeof x))) > 0);
+            assert_true(acs_on_retire(context, op, retired_takes_the_lock, &l) > 0);
+        }
+        pthread_mutex_unlock(&l.mutex);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        assert_int_equal(l.ran, 40 * (mode + 1));
+        assert_int_equal(l.refused, 0);
+        assert_int_equal(acs_close(context), ACS_OK);
+    }
+    pthread_mutex_destroy(&l.mutex);
+    pthread_mutexattr_destroy(&attributes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +182,7 @@ int main(void)
         cmocka_unit_test(fault_in_a_host_function_reaches_the_programs_handler),
         cmocka_unit_test(threads_of_the_library_block_other_signals),
         cmocka_unit_test(signal_that_the_opening_thread_blocks_stays_blocked),
+        cmocka_unit_test(lock_that_is_held_over_launches_may_be_taken_in_functions_and_callbacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
