@@ -38,10 +38,12 @@
  *
  * The library's threads block signals, so handlers run on the program's threads. They leave SIGSEGV, SIGBUS, SIGFPE,
  * SIGILL, SIGTRAP, SIGSYS and SIGABRT as the thread that opened the context had them: a crash handler runs for a fault
- * in a host body. While a call waits, or does the library's work, pthread_cancel has no effect on its thread. The
- * request stays pending, also while that thread runs host functions. Asynchronous cancellation
- * (PTHREAD_CANCEL_ASYNCHRONOUS) must be off inside ACS. No exception may leave a kernel's host body, a host function, a
- * library call or a retire callback. A footprint function may throw one (acs_footprint).
+ * in a host body. Where the main thread ends by pthread_exit, one more thread takes signals in its place, with its
+ * mask, as long as there are threads of the library: signals still end the process, and handlers run. While a call
+ * waits, or does the library's work, pthread_cancel has no effect on its thread. The request stays pending, also while
+ * that thread runs host functions. Asynchronous cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) must be off inside ACS. No
+ * exception may leave a kernel's host body, a host function, a library call or a retire callback. A footprint function
+ * may throw one (acs_footprint).
  *
  * **Errors.** Functions return an acs_status, or an acs_op that is 0 on failure. acs_last_error() then tells the
  * calling thread what was wrong. If an op fails after its call returned, the context keeps the failure:

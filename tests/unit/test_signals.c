@@ -6,14 +6,17 @@
 #include "api_fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { HANDLED = 7, NOT_HANDLED = 1 };
+enum { HANDLED = 7, NOT_HANDLED = 1, HANG_SECONDS = 1800 };
 
 static const int g_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
@@ -114,6 +117,73 @@ static void signal_that_the_opening_thread_blocks_stays_blocked(void **state)
     assert_false(sigismember(&mask, SIGSEGV));
 }
 
+/* ------------------------------------------------------------------------------------------- the main thread is gone */
+
+/* Wait until the main thread of a process has ended, and the process has not. */
+static void wait_for_its_end(pid_t process)
+{
+    char path[64], line[256];
+    (void)snprintf(path, sizeof path, "/proc/%d/task/%d/stat", process, process);
+    for (;;) {
+        FILE *file = fopen(path, "r");
+        if (!file || !fgets(line, sizeof line, file))
+            abort();
+        (void)fclose(file);
+        if (strstr(line, ") Z"))
+            return;
+        (void)sched_yield();
+    }
+}
+
+static void *close_behind_main(void *context)
+{
+    wait_for_its_end(getpid());
+    return acs_close(context) == ACS_OK ? NULL : context;
+}
+
+/* A child with a context whose main thread ends; the context ends too, where `closes`. */
+static pid_t child_without_main(bool handles, bool closes)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        pthread_t thread;
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (handles)
+            (void)signal(SIGTERM, crash_handler);
+        acs_context *context = open_on(ACS_BACKEND_HOST, 1);
+        if (closes && pthread_create(&thread, NULL, close_behind_main, context))
+            _exit(NOT_HANDLED);
+        pthread_exit(NULL);
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+static void process_whose_main_thread_has_ended_obeys_signals(void **state)
+{
+    (void)state;
+    for (int handles = 0; handles < 2; handles++) {
+        int status = 0;
+        pid_t child = child_without_main(handles, false);
+        wait_for_its_end(child);
+        assert_int_equal(kill(child, SIGTERM), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (handles)
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == HANDLED);
+        else
+            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    }
+}
+
+static void process_whose_main_thread_has_ended_ends_with_its_last_thread(void **state)
+{
+    (void)state;
+    int status = 0;
+    pid_t child = child_without_main(false, true);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 /* --------------------------------------------------------------------------------------------------- program's locks */
 
 typedef struct held_lock {
@@ -182,7 +252,10 @@ int main(void)
         cmocka_unit_test(fault_in_a_host_function_reaches_the_programs_handler),
         cmocka_unit_test(threads_of_the_library_block_other_signals),
         cmocka_unit_test(signal_that_the_opening_thread_blocks_stays_blocked),
+        cmocka_unit_test(process_whose_main_thread_has_ended_obeys_signals),
+        cmocka_unit_test(process_whose_main_thread_has_ended_ends_with_its_last_thread),
         cmocka_unit_test(lock_that_is_held_over_launches_may_be_taken_in_functions_and_callbacks),
     };
+    alarm(HANG_SECONDS); /* a process that signals do not end */
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
