@@ -16,6 +16,8 @@ static _Thread_local CUcontext tl_context; /* context of that backend's that is 
 
 const char *acs_cuda_text(int native)
 {
+    if (native == cudaErrorContextIsDestroyed)
+        return "context is destroyed: the program has called cudaDeviceReset, or a call of the driver like it";
     return cudaGetErrorString((cudaError_t)native);
 }
 
@@ -124,7 +126,13 @@ static CUresult enter_member(acs_cuda *self)
 
 CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope)
 {
+    unsigned long long id = self->context_id;
+    const CUresult known = id ? self->cu.cuCtxGetId(self->context, &id) : CUDA_SUCCESS;
     scope->pushed = false;
+    if (ACS_UNLIKELY(known == CUDA_ERROR_CONTEXT_IS_DESTROYED || id != self->context_id)) {
+        acs_cuda_lose(self, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    }
     /* A thread of the library has entered this backend for good, but maybe another member's context is current. */
     if (tl_entered == self->serial)
         return tl_context == self->context ? CUDA_SUCCESS : enter_member(self);

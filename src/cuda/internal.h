@@ -86,6 +86,7 @@ struct acs_cuda {
     uint32_t peers;  /* mask of the members whose memory kernels of this one reach */
     int device;
     CUcontext context; /* primary context of the device, retained */
+    unsigned long long context_id; /* unlike the handle, another one after cudaDeviceReset; 0: the driver tells none */
     uint32_t slots, mark_capacity; /* slots of all members; marks per slot */
     /* by slot: of the whole GPU; each made by the slot's member. The arrays belong to the first member */
     CUstream *streams;

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static _Atomic uint64_t g_serial; /* backends opened so far */
 
@@ -154,11 +155,26 @@ static void close_inside(acs_cuda *self)
             close_note(self, "stream", self->cu.cuStreamDestroy(self->streams[i]));
 }
 
+static CUresult is_gone(void)
+{
+    return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+/* Let all calls of the driver fail: with handles of a context that is gone they would end the process. */
+static void close_driver(acs_cuda_driver *cu)
+{
+    CUresult (*const refuse)(void) = is_gone;
+    for (size_t i = 0; i < sizeof *cu; i += sizeof refuse)
+        memcpy((char *)cu + i, &refuse, sizeof refuse);
+}
+
 void acs_cuda_member_close(acs_cuda *self)
 {
     acs_cuda_scope scope;
     CUresult entered = acs_cuda_scope_enter(self, &scope);
     close_note(self, "context", entered);
+    if (entered == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+        close_driver(&self->cu);
     close_inside(self); /* also without a context: its calls then fail, and host memory is freed */
     if (entered == CUDA_SUCCESS)
         acs_cuda_scope_leave(self, &scope);
@@ -212,6 +228,8 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda
         status = acs_cuda_open_failed("the device does not answer", (int)result);
         goto fini_lock;
     }
+    if (self->cu.cuCtxGetId && self->cu.cuCtxGetId(self->context, &self->context_id) != CUDA_SUCCESS)
+        self->context_id = 0;
     result = acs_cuda_scope_enter(self, &scope);
     status = result == CUDA_SUCCESS ? open_inside(self, config->options)
                                     : acs_cuda_open_failed("the device cannot be selected", (int)result);

@@ -455,18 +455,17 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
     int fault = acs_cuda_fault(self);
     if (!fault) {
         uint64_t marked = 0;
-        CUresult result = CUDA_SUCCESS;
         uint32_t first;
-        count = acs_cuda_gpu_issue_marks(self, slot, marks, count, &first);
-        if (count)
-            result = acs_cuda_scope_enter(self, &scope);
-        if (count && result == CUDA_SUCCESS) {
-            result = poll_marks(self, marks + first, count, &marked);
+        CUresult result = acs_cuda_scope_enter(self, &scope);
+        if (result == CUDA_SUCCESS) {
+            count = acs_cuda_gpu_issue_marks(self, slot, marks, count, &first);
+            if (count)
+                result = poll_marks(self, marks + first, count, &marked);
             acs_cuda_scope_leave(self, &scope);
+            marked = acs_cuda_progress(self, slot, marked);
+            if (first && marks[first - 1].value > marked) /* the device reported it, but the core may not have booked it */
+                marked = marks[first - 1].value;
         }
-        marked = acs_cuda_progress(self, slot, marked);
-        if (first && marks[first - 1].value > marked) /* the device reported it, but the core may not have booked it */
-            marked = marks[first - 1].value;
         if (marked)
             *completed = marked;
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
@@ -474,7 +473,8 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
         acs_cuda_lose(self, result); /* completion can no longer be learnt, whatever the error */
         fault = acs_cuda_fault(self);
     }
-    const char *refusal = acs_cuda_gpu_issue_refusal(self);
+    /* The refusal is pinned memory of the context. */
+    const char *refusal = fault == CUDA_ERROR_CONTEXT_IS_DESTROYED ? NULL : acs_cuda_gpu_issue_refusal(self);
     if (refusal)
         return ACS_FAIL(ACS_ERR_DEVICE, fault,
                         "cuda: the device was given up (seen in slot %d): it could not launch an op by itself, for which "

@@ -403,7 +403,7 @@ static void *be_a_library_thread(void *unused)
         return (void *)1;
     uint64_t calls = twin_calls();
     submit();
-    return (void *)(uintptr_t)(twin_calls() == calls + 1 ? 0 : 2); /* the launch alone */
+    return (void *)(uintptr_t)(twin_calls() == calls + 2 ? 0 : 2); /* whether the context is there, and the launch */
 }
 
 static void library_thread_enters_once(void **state)

@@ -391,7 +391,7 @@ static bool is_tolerated(const char *function)
         "cuCtxPopCurrent", "cuThreadExchangeStreamCaptureMode", "cuEventDestroy", "cuFuncGetParamInfo",
         "cuFuncGetModule", "cuModuleGetGlobal",
         "cuMemFree", "cuMemFreeHost", "cuLibraryUnload", "cuGraphDestroy", "cuGraphExecDestroy",
-        "cuCtxPushCurrent", "cudaGetLastError", "cuMemsetD8Async", "cuDeviceGetName"};
+        "cuCtxPushCurrent", "cuCtxGetId", "cudaGetLastError", "cuMemsetD8Async", "cuDeviceGetName"};
     for (size_t i = 0; i < sizeof tolerated / sizeof tolerated[0]; i++)
         if (strcmp(function, tolerated[i]) == 0)
             return true;

@@ -160,6 +160,29 @@ static void replay_that_is_held_back_is_lost_with_the_device(void **state)
     }
 }
 
+/* Found by the next call that would reach the driver; no handle of before is used, not even by acs_close. */
+static void device_that_the_program_reset_is_lost_in_plain_words(void **state)
+{
+    (void)state;
+    for (int64_t workers = 0; workers < 2; workers++) {
+        acs_error error = {.size = sizeof error};
+        void *memory = NULL;
+        acs_context *context = open_with(workers);
+        twin_set_strategy(TWIN_EAGER);
+        const twin_kernel_spec spec = {.name = "known"};
+        const acs_kernel kernel = {"known", (const void *)twin_kernel(&spec), NULL, ACS_KERNEL_HANDLE, 0};
+        assert_true(launch_again(context, &kernel) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+        twin_device_reset(0);
+        (void)launch_again(context, &kernel); /* the driver knows the kernel, so the op may be queued */
+        assert_int_equal(acs_sync(context), ACS_ERR_DEVICE);
+        assert_int_equal(acs_context_error(context, &error), ACS_ERR_DEVICE);
+        assert_non_null(strstr(error.text, "cudaDeviceReset"));
+        assert_int_equal(acs_malloc(context, 64, ACS_MEMORY_DEVICE, &memory), ACS_ERR_DEVICE);
+        assert_lost_for_good(context);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -167,6 +190,7 @@ int main(void)
         cmocka_unit_test(allocation_that_finds_the_device_lost_tells_the_context),
         cmocka_unit_test(loss_that_a_call_finds_ends_what_is_under_way_and_its_waits),
         cmocka_unit_test(replay_that_is_held_back_is_lost_with_the_device),
+        cmocka_unit_test(device_that_the_program_reset_is_lost_in_plain_words),
     };
     alarm(HANG_SECONDS); /* a wait that does not return */
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,7 +268,8 @@ static bool among(const char *call, const char *const *names, size_t count)
 /* What the thread keeps for itself is answered by the driver's library alone, whatever became of the device. */
 static bool is_of_thread(const char *call)
 {
-    static const char *const names[] = {"cuCtxPopCurrent", "cuCtxGetCurrent", "cuThreadExchangeStreamCaptureMode"};
+    static const char *const names[] = {"cuCtxPopCurrent", "cuCtxGetCurrent", "cuCtxGetId",
+                                        "cuThreadExchangeStreamCaptureMode"};
     return among(call, names, sizeof names / sizeof names[0]);
 }
 

@@ -111,6 +111,8 @@ void twin_lose_after_calls(CUresult result, uint64_t calls);
 /* The same, counting only calls that give streams work or look for its end. */
 void twin_lose_after_work(CUresult result, uint64_t calls);
 void twin_lose_after_kernels(CUresult result, uint64_t kernels);
+/* cudaDeviceReset: nothing of before is left, and the next that asks for the context gets it anew, by the same handle. */
+void twin_device_reset(int device);
 /* Unless it is lost already. */
 void twin_lose_never(void);
 bool twin_lost(void);

@@ -201,6 +201,7 @@ typedef struct twin_state {
     uint32_t stream_count, stream_capacity;
     twin_stream *legacy[TWIN_DEVICES], *per_thread[TWIN_DEVICES];
     twin_object *contexts[TWIN_DEVICES];
+    uint32_t resets[TWIN_DEVICES];
     uint32_t retained[TWIN_DEVICES];
     bool runtime_holds[TWIN_DEVICES];
     bool peers[TWIN_DEVICES][TWIN_DEVICES]; /* whose memory kernels of a device reach */
@@ -326,6 +327,7 @@ twin_op *twin_node_find(twin_op *nodes, uintptr_t handle);
     X(cuDevicePrimaryCtxRetain, 7000)                                                                                  \
     X(cuDevicePrimaryCtxRelease, 11000)                                                                                \
     X(cuDevicePrimaryCtxGetState, 7000)                                                                                \
+    X(cuCtxGetId, 12000)                                                                                               \
     X(cuDeviceGetAttribute, 2000)                                                                                      \
     X(cuDeviceGetName, 2000)                                                                                           \
     X(cuDeviceCanAccessPeer, 4000)                                                                                     \

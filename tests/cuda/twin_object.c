@@ -213,6 +213,27 @@ static void context_end(int device)
     g_twin.contexts[device]->alive = false;
 }
 
+void twin_device_reset(int device)
+{
+    pthread_mutex_lock(&g_twin.lock);
+    for (uint32_t i = 0; i < g_twin.object_count; i++)
+        if ((g_twin.objects[i]->kind == TWIN_STREAM || g_twin.objects[i]->kind == TWIN_EVENT) &&
+            g_twin.objects[i]->device == device)
+            g_twin.objects[i]->alive = false;
+    g_twin.retained[device] = 0;
+    g_twin.resets[device]++;
+    pthread_mutex_unlock(&g_twin.lock);
+}
+
+TWIN_DEFINE(cuCtxGetId, (CUcontext context, unsigned long long *id), (context, id))
+{
+    const twin_object *o = twin_find_locked(context, TWIN_CONTEXT);
+    if (!o)
+        return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *id = 1 + (unsigned long long)o->device + (unsigned long long)TWIN_DEVICES * g_twin.resets[o->device];
+    return CUDA_SUCCESS;
+}
+
 TWIN_DEFINE(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device), (context, device))
 {
     if (!device_exists(device))
