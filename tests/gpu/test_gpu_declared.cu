@@ -116,7 +116,7 @@ static void by_function_and_of_the_programs_own_memory()
     }, "r-ww");
     acs_kernel stub = ACS_KERNEL_INIT("saxpy", declared_saxpy, nullptr); /* the call site looks no handle up */
     check_touches(context, {x.data, y.data}, [&] {
-        return ACS_LAUNCH_ON(context, stub, 1, 32, 0, ACS_ARGS(5, 0.5f, x.data, y.data), ACS_USES_DECLARED);
+        return ACS_LAUNCH_ON(context, stub, 1, 32, 0, ACS_ARGS(ACS_VAL(int, 5), 0.5f, x.data, y.data), ACS_USES_DECLARED);
     }, "r-ww");
     CHECK_EQ(unknown(context), 0);
     CHECK_STATUS(acs_close(context), ACS_OK);

@@ -63,7 +63,7 @@ model_mutant(epoch_read_late eventcount api/eventcount
 ]==])
 
 model_mutant(worker_sleeps_without_a_look worker_queue api/threads
-    "    if (!stopping(context) && !acs_step_with(context, start->action, worker_may(context, start->host_functions))) {"
+    "    if (!stopping(context) && !acs_step_with(context, start->action, worker_may(start))) {"
     "    if (!stopping(context)) {")
 
 model_mutant(worker_taken_for_awake worker_queue api/threads
