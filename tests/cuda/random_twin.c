@@ -132,8 +132,8 @@ void gpu_begin(const random_config *config)
 /* Somewhere in the program, most often. */
 static void lose_somewhere(void)
 {
-    static const CUresult codes[] = {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED, CUDA_ERROR_ECC_UNCORRECTABLE,
-                                     CUDA_ERROR_CONTEXT_IS_DESTROYED};
+    static const CUresult codes[] = {CUDA_ERROR_ILLEGAL_ADDRESS, CUDA_ERROR_LAUNCH_FAILED,
+                                     CUDA_ERROR_ECC_UNCORRECTABLE};
     CUresult code = codes[dice_below(&g_dice, sizeof codes / sizeof codes[0])];
     uint32_t where = dice_below(&g_dice, 3);
     if (where == 0)

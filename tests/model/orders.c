@@ -32,6 +32,10 @@ static const struct unneeded {
      "not needed: the worker ends, and reads nothing more"},
     {"threads.c", "acs_workers_stop", "&context->stop", MODEL_STORE, false,
      "not needed: the worker ends, and reads nothing more"},
+    {"thread.c", "stand_in_if_needed", "&g_main_left", MODEL_LOAD, false,
+     "not noticed: the main thread ends in no scenario"},
+    {"thread.c", "run", "&g_threads", MODEL_ADD, false, "not noticed: the main thread ends in no scenario"},
+    {"thread.c", "acs_thread_create", "&g_threads", MODEL_ADD, false, "not noticed: the main thread ends in no scenario"},
 };
 
 static const char *file_of(const model_site *site)

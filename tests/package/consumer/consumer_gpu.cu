@@ -28,8 +28,8 @@ static int launch_by_library(acs_context *context, int n, int *x, bool mixed)
 {
     static const acs_kernel by_library = ACS_KERNEL_INIT("add", &add, nullptr);
     const size_t bytes = n * sizeof(int);
-    const acs_op op =
-        ACS_LAUNCH_ON(context, by_library, (n + 255) / 256, 256, 0, ACS_ARGS(n, ACS_VAL(int, 2), x), ACS_USES(ACS_INOUT(x, bytes)));
+    const acs_op op = ACS_LAUNCH_ON(context, by_library, (n + 255) / 256, 256, 0, ACS_ARGS(n, ACS_VAL(int, 2), x),
+                                    ACS_USES(ACS_INOUT(x, bytes)));
     if (!mixed)
         return op ? 0 : fail("an acs_kernel");
     acs_error error{};
