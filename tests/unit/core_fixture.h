@@ -269,7 +269,7 @@ static inline acs_record *record(rig *r, acs_op_kind kind, const acs_segment *se
     op->site = &site;
     op->segment_count = count;
     if (kind == ACS_KIND_KERNEL)
-        op->u.launch.kernel = (acs_kernel){0};
+        memset(&op->u.launch, 0, sizeof op->u.launch);
     if (count)
         memcpy(op->segments, segments, count * sizeof *segments);
     return op;
