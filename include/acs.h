@@ -703,12 +703,13 @@ typedef int (*acs_host_fn)(void *closure);
 
 /**
  * Queue a host function. It runs on a thread of the library once all upstream ops have retired. (With ACS_WORKERS=0, unless
- * ACS_DISABLE is set, it runs on a caller that waits; on the sim backend on any caller.) Ops that depend on it are issued
- * after it returned. It must not call ACS.
+ * ACS_DISABLE is set, it runs on a caller that waits, or that calls acs_query or acs_step; on the sim backend on any
+ * caller, also of this function.) Ops that depend on it are issued after it returned. It must not call ACS.
  *
- * It may take a lock that the program holds over calls that queue ops, but not over calls that wait: then neither would
- * go on. A call that queues an op waits while the FIFO is full. So ACS_FIFO must be larger than the number of ops that
- * may be queued before the lock is let go; with no_wait the call returns ACS_ERR_FULL instead. Launches with
+ * Where it has a thread, it may take a lock that the program holds over calls that queue ops, but not over calls that
+ * wait: then neither would go on. A call that queues an op waits while the FIFO is full, and earlier ops, also those of
+ * earlier rounds, take room there until they end. A program that goes on for ever without waiting fills any FIFO: it must
+ * let the lock go before it queues, or use no_wait, with which the call returns ACS_ERR_FULL instead. Launches with
  * ACS_CHECK=writes, reads and all wait too, as does acs_malloc where memory is short.
  * @param closure  `closure_bytes` bytes (at most ACS_ARG_BYTES_MAX) are copied; the function gets the copy. With 0
  *                 bytes it gets the pointer itself.

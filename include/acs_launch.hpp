@@ -5,8 +5,9 @@
  *
  * kernel: a __global__ function, template arguments with commas included, an acs::kernel or an acs_kernel (pointer or
  * reference). For a function and an acs::kernel the arguments are converted to the parameter types, and the compiler
- * checks their number. An acs_kernel has no types: there an argument keeps its own, and a number written in place, such
- * as 3 or 2.0, does not compile; write ACS_VAL(float, 3). In .cu files each thread resolves the cudaKernel_t of a function
+ * checks their number. An acs_kernel has no types: there an argument keeps its own, and a temporary of type int, double,
+ * bool or char, such as 3 or 2.0, does not compile; write ACS_VAL(float, 3). Temporaries of other types, such as 3u, are
+ * passed as they are, and so are variables. In .cu files each thread resolves the cudaKernel_t of a function
  * once per call site, and again when the call site launches another function.
  * grid, block: an integer, an acs_dim3, or anything with x, y, z; grid also ACS_GRID_AT or ACS_GRID_FOR, which the GPU
  * reads. Without the last argument the footprint is that of the kernel's declaration (acs_declare.hpp).
