@@ -14,7 +14,7 @@ if(TARGET acs-info)
     install(TARGETS acs-info)
 endif()
 install(PROGRAMS tools/acs-bisect tools/acs-scan tools/acs-adopt tools/acs-tune tools/acs-report TYPE BIN)
-install(DIRECTORY tools/acs_scan tools/acs_adopt tools/acs_tune tools/acs_report tools/acs_progress DESTINATION ${CMAKE_INSTALL_DATADIR}/acs
+install(DIRECTORY tools/acs_scan tools/acs_adopt tools/acs_tune tools/acs_report tools/acs_progress tools/acs_output DESTINATION ${CMAKE_INSTALL_DATADIR}/acs
     FILES_MATCHING PATTERN "*.py")
 install(DIRECTORY src/report/page DESTINATION ${CMAKE_INSTALL_DATADIR}/acs/acs_report FILES_MATCHING PATTERN "*.html" PATTERN "*.css" PATTERN "*.js")
 install(FILES scripts/progress.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/acs)

@@ -107,7 +107,8 @@ class ReportTest(unittest.TestCase):
         self.assertNotIn("??", text, "a trigraph")
 
     def test_installed_tool_finds_its_page(self):
-        shutil.copytree(ROOT / "tools" / "acs_report", self.folder / "share" / "acs" / "acs_report")
+        for part in ("acs_report", "acs_output"):
+            shutil.copytree(ROOT / "tools" / part, self.folder / "share" / "acs" / part)
         shutil.copytree(ROOT / "src" / "report" / "page", self.folder / "share" / "acs" / "acs_report" / "page")
         (self.folder / "bin").mkdir()
         tool = shutil.copy(TOOL, self.folder / "bin")

@@ -3,9 +3,7 @@ Profiles: the times of versions of kernels, as the library writes them and peopl
 at once. docs/variants.md has the format.
 """
 import math
-import os
 import re
-import tempfile
 
 HEAD = "acs-variants 1"
 LINE_BYTES = 255  # with the end of the line
@@ -316,16 +314,3 @@ def text(profile):
         if mix.throughput is not None:
             lines.append("throughput %.6g" % mix.throughput)
     return "\n".join(lines) + "\n"
-
-
-def write(profile, path):
-    """Write a file beside its place, then move it there: a reader finds a whole file or none."""
-    folder = os.path.dirname(os.path.abspath(path))
-    descriptor, fresh = tempfile.mkstemp(prefix=os.path.basename(path) + ".", dir=folder)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text(profile))
-        os.replace(fresh, path)
-    except BaseException:
-        os.unlink(fresh)
-        raise
