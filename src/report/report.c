@@ -1,7 +1,7 @@
 /*
  * Opens the files of ACS_TRACE and ACS_REPORT, has the context recorded, and has both written at its end. Called
  * while a context opens and closes. Owns the context's recorder. The files are opened twice: at the begin to find out
- * that they can be written, at the end to write them.
+ * that they can be written, at the end to write them. Pipes are opened at the end only.
  */
 #include "report/report.h"
 
@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* The file's name: of a second context of the process it ends with ".2", and so on. */
 static void name_file(const acs_context *context, const char *path, char text[ACS_OPTION_TEXT_BYTES + 24])
@@ -30,12 +32,17 @@ static acs_status try_file(const acs_context *context, const char *option, const
     char text[ACS_OPTION_TEXT_BYTES + 24];
     if (!*path)
         return ACS_OK;
+    struct stat is;
     name_file(context, path, text);
-    FILE *file = fopen(text, "ae"); /* what it holds stays, if another option keeps the context from opening */
-    if (!file)
+    /* A pipe that is opened and closed ends for its reader. What a file holds stays, if another option keeps the context
+     * from opening. */
+    const bool pipe = stat(text, &is) == 0 && S_ISFIFO(is.st_mode) && access(text, W_OK) == 0;
+    FILE *file = pipe ? NULL : fopen(text, "ae");
+    if (!pipe && !file)
         return acs_options_no_file(&context->options, option, text, errno);
     *has = true;
-    (void)fclose(file);
+    if (file)
+        (void)fclose(file);
     return ACS_OK;
 }
 

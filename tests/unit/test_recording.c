@@ -1,6 +1,6 @@
 /*
  * The recorder, on the host backend: what it keeps of ops, waits and blocks, in which order, and what it leaves out; and
- * files of ACS_TRACE and ACS_REPORT that cannot be written.
+ * files of ACS_TRACE and ACS_REPORT that cannot be written, or are pipes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,11 @@
 #include "report/path.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FEW = 1024 };
@@ -261,6 +265,54 @@ static void a_page_in_the_file_of_the_trace_is_refused(void **state)
     assert_null(context);
 }
 
+/* Reads a pipe to its end, which comes when nobody has it open for writing. */
+static void *read_pipe(void *path)
+{
+    static char text[1 << 22];
+    FILE *file = fopen(path, "r");
+    text[file ? fread(text, 1, sizeof text - 1, file) : 0] = 0;
+    if (file)
+        (void)fclose(file);
+    return strdup(text);
+}
+
+static void a_pipe_gets_the_whole_file(const char *folder, bool trace, const char *end)
+{
+    pthread_t reader;
+    void *text = NULL;
+    char pipe[64];
+    acs_context *context = start(FEW, 100, false);
+    const uint32_t number = context->recorded_as + 1; /* of the next, whose file's name ends with it */
+    assert_int_equal(acs_close(context), ACS_OK);
+    acs_options options = host_options();
+    char *path = trace ? options.trace : options.report;
+    (void)snprintf(path, sizeof options.trace, "%s/pipe", folder);
+    (void)snprintf(pipe, sizeof pipe, "%s/pipe.%" PRIu32, folder, number);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_pipe, pipe), 0);
+    assert_int_equal(acs_open(&options, &context), ACS_OK);
+    const int64_t byte = 0;
+    const acs_segment use = ACS_INOUT(&byte, 1);
+    launch(context, &use, 1);
+    assert_int_equal(acs_close(context), ACS_OK);
+    assert_int_equal(pthread_join(reader, &text), 0);
+    assert_non_null(strstr(text, "nothing"));
+    assert_true(strlen(text) > strlen(end));
+    assert_string_equal((char *)text + strlen(text) - strlen(end), end);
+    free(text);
+    assert_int_equal(unlink(pipe), 0);
+}
+
+static void pipes_get_the_whole_trace_and_page(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/acs-recording-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    a_pipe_gets_the_whole_file(folder, true, "}\n");
+    a_pipe_gets_the_whole_file(folder, false, "</html>\n");
+    assert_int_equal(rmdir(folder), 0);
+}
+
 /* Launches, and waits for ops and ranges, in any order. */
 static void run_with_waits(acs_context *context, uint64_t seed, int ops)
 {
@@ -448,6 +500,7 @@ int main(void)
         cmocka_unit_test(waits_and_blocks_are_recorded_with_the_newest_op),
         cmocka_unit_test(a_file_that_cannot_be_written_is_refused_at_open),
         cmocka_unit_test(a_page_in_the_file_of_the_trace_is_refused),
+        cmocka_unit_test(pipes_get_the_whole_trace_and_page),
         cmocka_unit_test(parts_of_the_path_are_the_whole_time),
         cmocka_unit_test(dependences_are_the_conflicts_of_the_program),
         cmocka_unit_test(times_of_the_device_are_those_of_their_ops),
