@@ -1366,10 +1366,10 @@ acs_status acs_clear(acs_context *context);
 /**
  * Let ACS_CHECK=writes, reads and all watch memory that acs_malloc did not make, as they watch blocks of acs_malloc: they
  * find kernels that change or read it without naming it. Ops can write it, and it stays until acs_check_unregister or
- * acs_close. With other values of ACS_CHECK the call does nothing. Any thread; waits while another thread's op is looked at.
+ * acs_close. Else the call only looks at its arguments. Any thread; waits while another thread's op is looked at.
  * @param ptr    Device memory, or memory of the process. Bytes that are in a block of acs_malloc too count as the block's.
  * @param bytes  More than 0. Each call needs an acs_check_unregister of its own; ranges may overlap.
- * @retval ACS_ERR_ARGUMENT  `ptr` is NULL, or `bytes` is 0 or too large.
+ * @retval ACS_ERR_ARGUMENT  `ptr` is NULL, or `bytes` is 0 or too large; with all values of ACS_CHECK.
  * @retval ACS_ERR_MEMORY    no memory for the list. In both cases nothing has changed.
  */
 acs_status acs_check_register(acs_context *context, const void *ptr, size_t bytes);
