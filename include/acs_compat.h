@@ -2,8 +2,8 @@
  * @file acs_compat.h
  * For programs that link acs::compat. Include it in one file: at its start the program then says, in one line on standard
  * error, that it was linked without the options by which the linker wraps CUDA's calls. Nothing else would tell: such a
- * program runs, and no call drains ACS. CMake's acs::compat, acs-compat.pc and acs-compat.flags have the options
- * (docs/install.md).
+ * program runs, and no call drains ACS. Where libacs_compat is missing too, the linker names acs_compat_not_wrapped.
+ * CMake's acs::compat, acs-compat.pc and acs-compat.flags have the options (docs/install.md).
  */
 #ifndef ACS_COMPAT_H
 #define ACS_COMPAT_H
