@@ -145,6 +145,15 @@ def functions(source, known):
     return found
 
 
+def templates_shown(header, known):
+    """A header with macros that have brackets, and stand for template <...>, replaced. Their parameters stay as they are."""
+    for match in reversed(list(re.finditer(r"\b(\w+)\s*\(", header))):
+        macro, close = known.get(match.group(1)), text.closing(header, match.end() - 1)
+        if macro and close > 0 and re.search(r"\btemplate\b", expanded(macro.body, known)):
+            header = header[:match.start()] + expanded(macro.body, known) + header[close + 1:]
+    return header
+
+
 def kernels(source, known):
     """The kernels that a file declares or defines."""
     found = []
@@ -158,8 +167,10 @@ def kernels(source, known):
         if not name or header[text.closing(header, name[1]) + 1:].lstrip().startswith("("):
             continue  # none, or a macro makes its name
         params = parameters(header, name[1])
-        # template <...> before __global__, with nothing but words and attributes between.
-        before = without_attributes(source.code[max(0, match.start() - 1000):match.start()]).rstrip()
+        # template <...> before __global__, with nothing but words and attributes between. Macros may stand for any of it.
+        before = re.split(r"[;{}]", source.code[max(0, match.start() - 1000):match.start()])[-1]
+        before += expanded(match.group(0), known).partition("__global__")[0]
+        before = without_attributes(templates_shown(expanded(before, known), known)).rstrip()
         before = before[:re.search(r"(?:\b[A-Za-z_]\w*\s*(?:\([^(){};]*\)\s*)?)*$", before).start()].rstrip()
         template = None
         if before.endswith(">"):
