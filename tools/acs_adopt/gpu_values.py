@@ -37,9 +37,10 @@ class Call:
         self.open, self.close, self.angle = open_at, close, angle
         self.parts = text.split(code, open_at + 1, close) or []
         self.chain = re.sub(r"\s+", "", code[begin:open_at])
-        receiver = re.match(r"([\s\S]*?)(?:\.|->)\s*(?:template\s+)?\w+\s*(?:<[\s\S]*>)?\s*$", code[begin:open_at])
+        receiver = re.match(r"([\s\S]*?)(\.|->)\s*(?:template\s+)?\w+\s*(?:<[\s\S]*>)?\s*$", code[begin:open_at])
         self.receiver = receiver.group(1) if receiver else ""
         self.is_member = receiver is not None
+        self.arrow = self.is_member and receiver.group(2) == "->"
 
 
 def chain_begin(code, at):

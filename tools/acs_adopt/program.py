@@ -6,7 +6,8 @@ import re
 import acs_adopt.text as text
 
 Kernel = collections.namedtuple("Kernel", "name path template params defaults")
-Function = collections.namedtuple("Function", "name begin end device member params header")
+Function = collections.namedtuple("Function", "name begin end device member params header scope")  # scope: class or namespace
+Class = collections.namedtuple("Class", "name begin end bases local")  # local: in a function
 Macro = collections.namedtuple("Macro", "params body")  # params: None where it has no brackets
 
 ATTRIBUTE = re.compile(r"\b(?:__launch_bounds__|__attribute__|__align__|alignas|__maxnreg__|__cluster_dims__|"
@@ -19,6 +20,8 @@ NO_FUNCTION = ("if", "for", "while", "switch", "catch", "return", "sizeof", "def
 SEEN = re.compile(r"\b(cudaMallocManaged|__managed__|cudaHostAlloc|cudaMallocHost|cudaHostRegister|cudaHostGetDevicePointer|"
                   r"cuMemAllocManaged|cuMemHostAlloc|cudaMemAllocationTypePinned)\b")
 ASYNC = re.compile(r"\bcudaMemcpyAsync\s*\(")
+CLASS = re.compile(r"\b(?:class|struct|union)\s+(?:[A-Za-z_]\w*\s+)*?([A-Za-z_]\w*)\s*(?:<[^{}]*>)?\s*(?:final\s*)?(?::(?!:)([\s\S]*))?$")
+OWNER = re.compile(r"(\w+)\s*(?:<[^;{}]*>)?\s*::\s*~?\w+\s*$")
 CAPTURE = re.compile(r"\bcu(?:da)?StreamBeginCapture\w*\s*\(")
 # Waits of the GPU for something that is no call of this program's order.
 OUTER = re.compile(r"\b(cuStreamWaitValue\w*|cuStreamBatchMemOp\w*|cudaWaitExternalSemaphoresAsync\w*|cudaIpc\w+|"
@@ -119,30 +122,46 @@ def without_template(header):
     return header
 
 
+def scope_of(header):
+    """(kind, name, base classes) of what a header that is no function's opens: a class, a namespace or a block."""
+    found = CLASS.search(header.rstrip())
+    if re.search(r"\b(?:class|struct|union)\b", header):
+        bases = re.sub(r"\b(?:public|protected|private|virtual)\b|<[^{}]*>", " ", found.group(2) or "") if found else ""
+        return "class", found.group(1) if found else "", [base.split("::")[-1].strip() for base in bases.split(",") if base.strip()]
+    found = re.search(r"\bnamespace\s+(?:\w+\s*::\s*)*(\w+)\s*$", header)
+    return "block", found.group(1) if found else "", []
+
+
 def functions(source, known):
-    """The functions that a file defines."""
-    code, found, stack, first = one_branch(source), [], [], 0
+    """The functions and classes that a file defines."""
+    code, found, classes, stack, first = one_branch(source), [], [], [], 0
     for match in re.finditer(r"[{};]", code):
         char, at = match.group(0), match.start()
         if char == "{":
             header = without_template(without_attributes(code[first:at]))
             name = declared(header)
-            inside = any(kind == "function" for kind, _ in stack)
+            inside = any(kind == "function" for kind, _, _ in stack)
             if not inside and name and not SCOPE.match(header) and name[0] not in NO_FUNCTION and \
                     "=" not in header[:name[1]]:
-                member = any(kind == "class" for kind, _ in stack) or \
-                    re.search(r"::\s*~?\w+\s*$", header[:name[1]]) is not None
+                owner = OWNER.search(header[:name[1]])
+                member = any(kind == "class" for kind, _, _ in stack) or owner is not None
+                scope = owner.group(1) if owner else next((word for _, _, word in reversed(stack) if word), "")
                 found.append(Function(name[0], at, len(code), bool(GPU_CODE.search(expanded(header, known))), member,
-                                      parameters(header, name[1]), header))
-                stack.append(("function", len(found) - 1))
+                                      parameters(header, name[1]), header, scope))
+                stack.append(("function", len(found) - 1, ""))
             else:
-                stack.append(("class" if re.search(r"\b(?:class|struct|union)\b", header) and not inside else "block", None))
+                kind, word, bases = scope_of(header)
+                if kind == "class":
+                    classes.append(Class(word, at, len(code), bases, inside))
+                stack.append((kind, len(classes) - 1, word))
         elif char == "}" and stack:
-            kind, number = stack.pop()
+            kind, number, _ = stack.pop()
             if kind == "function":
                 found[number] = found[number]._replace(end=at + 1)
+            elif kind == "class":
+                classes[number] = classes[number]._replace(end=at + 1)
         first = at + 1
-    return found
+    return found, classes
 
 
 def templates_shown(header, known):
@@ -197,14 +216,14 @@ class Program:
             self.sees[source.path] = self._includes(source, include_dirs, set())
         everything = list(sources) + [s for s in self.headers.values() if os.path.realpath(s.path) not in self.given]
         self.kernels = collections.defaultdict(list)
-        self.functions = {}
+        self.functions, self.classes = {}, {}
         self.macros = {}
         for source in everything:
             self.macros.update(macros(source))
         for source in everything:
             for kernel in kernels(source, self.macros):
                 self.kernels[kernel.name].append(kernel)
-            self.functions[source.path] = functions(source, self.macros)
+            self.functions[source.path], self.classes[source.path] = functions(source, self.macros)
         self.everything = everything
         self.types = self._types()
         self._facts()
