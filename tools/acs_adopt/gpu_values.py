@@ -67,6 +67,8 @@ def chain_begin(code, at):
             at = begin
         elif scope:
             return text.skip_space(code, last + 1)  # ::name
+        else:
+            return at  # (object).name, or what is no name: sizeof...(types)
 
 
 def calls(source, code, begin, end):

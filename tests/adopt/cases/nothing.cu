@@ -9,3 +9,5 @@ void run(float *x, float *host, int handle)
     cublasSgemm_v2(handle, x, x);
     cudaDeviceSynchronize();
 }
+struct preset { int n; int of(int k) { return n * k; } };
+int sized(int k) { return preset{3}.of(k); } // the object of a call may end with a brace
