@@ -354,7 +354,8 @@ static std::string module_text(uint32_t factor)
            std::to_string(factor) + ", %x;\nst.global.u32 [%a], %x;\nret;\n}\n";
 }
 
-static void bump_words(acs_context *c, const acs_kernel *kernel, uint32_t *words, uint32_t factor, std::vector<uint32_t> &want)
+static void bump_words(acs_context *c, const acs_kernel *kernel, uint32_t *words, uint32_t factor,
+                       std::vector<uint32_t> &want)
 {
     for (uint32_t i = 0; i < 8 * 64; i++) {
         uint32_t *word = words + i % LANES, by = i;
