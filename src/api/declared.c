@@ -186,8 +186,6 @@ acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const 
     char *const name = named ? plain_name(kernel->name) : NULL;
     const acs_identity of = named ? acs_identity_by_name(name) : acs_identity_of(kernel);
     (void)pthread_once(&g_fork_once, watch_forks);
-    if (!footprint && (kernel->kind == ACS_KERNEL_HANDLE || kernel->kind == ACS_KERNEL_CUFUNCTION))
-        atomic_fetch_add_explicit(&acs_backend_unloads, 1, memory_order_relaxed); /* relaxed: no data goes with it */
     lock();
     entry *e = named && !name ? NULL : footprint ? insert_locked(of) : find_entry(of);
     if (e)

@@ -263,11 +263,6 @@ extern const acs_backend_ops acs_backend_cuda;
 #endif
 
 /*
- * How often the program has told that it unloads a kernel that has a handle (acs_declare): handles seen before may be other
- * kernels' since.
- */
-extern _Atomic(uint32_t) acs_backend_unloads;
-/*
  * Whether a decided op that the host starts runs; its upstream ops have ended. If it does not, it is counted.
  * ACS_NOT_READY: it does not run. ACS_ERR_DEVICE: it is unknown.
  */
