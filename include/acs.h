@@ -29,21 +29,19 @@
  * file that cannot be written, and its default is used. That happens only for variables that change no result: ACS_LOG,
  * ACS_STATS, ACS_DOT, ACS_MEMORY_LOG, ACS_TRACE, ACS_TRACE_OPS, ACS_TRACE_SAMPLE, ACS_TRACE_TIMES, ACS_REPORT.
  *
- * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time
- * may use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a
- * host function, a library call or a footprint function, every call that takes a context is refused with
- * ACS_ERR_STATE. A refused op is also kept for acs_context_error and acs_sync of the context that the call named
- * (NULL: the default one, if it is open). After fork() the child may not use the parent's contexts: calls return
- * ACS_ERR_STATE there.
+ * **Threads.** Every function may be called from any thread at any time, with three exceptions. One thread at a time may
+ * use an acs_graph. acs_close must not run beside other calls on the same context. Inside a retire callback, a host
+ * function, a library call or a footprint function, every call that takes a context is refused with ACS_ERR_STATE. A
+ * refused op is also kept for acs_context_error and acs_sync of the context that the call named (NULL: the default one,
+ * if it is open). After fork() the child may not use the parent's contexts: calls return ACS_ERR_STATE there.
  *
  * The library's threads block signals, so handlers run on the program's threads. They leave SIGSEGV, SIGBUS, SIGFPE,
  * SIGILL, SIGTRAP, SIGSYS and SIGABRT as the thread that opened the context had them: a crash handler runs for a fault
- * in a host body. Where the main thread ends by pthread_exit, one more thread takes signals in its place, with its
- * mask, as long as there are threads of the library: signals still end the process, and handlers run. While a call
- * waits, or does the library's work, pthread_cancel has no effect on its thread. The request stays pending, also while
- * that thread runs host functions. Asynchronous cancellation (PTHREAD_CANCEL_ASYNCHRONOUS) must be off inside ACS. No
- * exception may leave a kernel's host body, a host function, a library call or a retire callback. A footprint function
- * may throw one (acs_footprint).
+ * in a host body. Where the main thread ends by pthread_exit, one more thread takes signals in its place, with its mask,
+ * as long as there are threads of the library. While a call waits, or does the library's work, pthread_cancel has no
+ * effect on its thread. The request stays pending, also while that thread runs host functions. Asynchronous cancellation
+ * (PTHREAD_CANCEL_ASYNCHRONOUS) must be off inside ACS. No exception may leave a kernel's host body, a host function, a
+ * library call or a retire callback. A footprint function may throw one (acs_footprint).
  *
  * **Errors.** Functions return an acs_status, or an acs_op that is 0 on failure. acs_last_error() then tells the
  * calling thread what was wrong. If an op fails after its call returned, the context keeps the failure:
@@ -351,10 +349,7 @@ typedef struct acs_uses {
  * footprints, not for acs_memcpy, acs_memset and acs_wait_range.
  */
 #define ACS_WHOLE ((uint64_t)1 << 63)
-/**
- * As ACS_WHOLE, for an address that may lie outside what the op indexes, such as x - 1 where an array is counted from 1: the
- * allocation that begins at the address. Where none does, the op may touch (or read) anything, as with unknown memory.
- */
+/** As ACS_WHOLE for an address outside what the op indexes (x - 1): the allocation that begins there, else all memory. */
 #define ACS_WHOLE_AT (ACS_WHOLE | 1u)
 
 /** Build a segment; the macros below are shorter. */
@@ -396,9 +391,8 @@ static inline acs_segment acs_make_segment(acs_extent extent, acs_access access,
  */
 #define ACS_ESCAPES(ptr) ACS_BYTES_(ACS_ESCAPE, ptr, ACS_WHOLE)
 /**
- * The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. Row size and
- * pitch are in bytes. Rows that overlap are refused with ACS_ERR_ARGUMENT; they have no gap, so name them as one run of
- * bytes.
+ * The same for `rows` rows of `row_bytes` bytes whose starts are `pitch_bytes` apart: a tile of a matrix. Rows that
+ * overlap are refused with ACS_ERR_ARGUMENT; they have no gap, so name them as one run of bytes.
  */
 #define ACS_TILE_IN(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_READ, ptr, row_bytes, rows, pitch_bytes)
 #define ACS_TILE_OUT(ptr, row_bytes, rows, pitch_bytes) ACS_TILE_(ACS_WRITE, ptr, row_bytes, rows, pitch_bytes)
@@ -443,9 +437,8 @@ typedef enum acs_kernel_kind {
 } acs_kernel_kind;
 
 /**
- * A kernel. Where it has a host body the same call site runs on every backend. Copied by launches; cheap. It does not know
- * the types of its parameters: arguments are taken as they are, and of a GPU's kernel their sizes are checked. In C++
- * acs::kernel adds the types.
+ * A kernel. Where it has a host body the same call site runs on every backend. Copied by launches; cheap. Of arguments only
+ * the sizes are checked, on a GPU; in C++ acs::kernel adds the types.
  */
 typedef struct acs_kernel {
     const char *name;     /**< for errors, statistics and graphs; static storage. NULL: the name at the call site */
@@ -607,9 +600,8 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
 
 /**
  * Declare the footprint of a kernel, once for all its launches. Launches whose uses are ACS_USES_DECLARED, or that name
- * none (ACS_LAUNCH without its last argument), then call `footprint` with their arguments. In C ACS_PARAMS and
- * ACS_SEGMENTS help to write it; in C++ ACS_KERNEL_USES, acs::declare and acs::declare_by_type declare a kernel by its
- * parameters.
+ * none (ACS_LAUNCH without its last argument), then call `footprint` with their arguments. In C ACS_PARAMS and ACS_SEGMENTS
+ * help to write it; in C++ ACS_KERNEL_USES, acs::declare and acs::declare_by_type declare a kernel by its parameters.
  *
  * A kernel is known by its `function`; without one by its host body; without both by its name alone, in full as the
  * compiler mangles it ("_Z5saxpyifPKfPf"). The parts that nvcc adds to the names of static functions and of anonymous
@@ -706,11 +698,10 @@ typedef int (*acs_host_fn)(void *closure);
  * ACS_DISABLE is set, it runs on a caller that waits, or that calls acs_query or acs_step; on the sim backend on any
  * caller, also of this function.) Ops that depend on it are issued after it returned. It must not call ACS.
  *
- * Where it has a thread, it may take a lock that the program holds over calls that queue ops, but not over calls that
- * wait: then neither would go on. A call that queues an op waits while the FIFO is full, and earlier ops, also those of
- * earlier rounds, take room there until they end. A program that goes on for ever without waiting fills any FIFO: it must
- * let the lock go before it queues, or use no_wait, with which the call returns ACS_ERR_FULL instead. Launches with
- * ACS_CHECK=writes, reads and all wait too, as does acs_malloc where memory is short.
+ * Where it has a thread, it may take a lock that the program holds over calls that queue ops, but not over calls that wait.
+ * A call that queues an op waits while the FIFO is full of ops that have not ended, which sooner or later it is in a program
+ * that never waits: let the lock go before such a call, or use no_wait. Launches with ACS_CHECK=writes, reads and all wait
+ * too, as does acs_malloc where memory is short.
  * @param closure  `closure_bytes` bytes (at most ACS_ARG_BYTES_MAX) are copied; the function gets the copy. With 0
  *                 bytes it gets the pointer itself.
  * @return as acs_launch.
@@ -788,9 +779,8 @@ acs_op acs_call(acs_context *context, const acs_call_params *call);
  *     ACS_LAUNCH_ON(context, b, ...);
  *     acs_end_if(context);
  *
- * Sections may be nested, up to 32 deep. All ops of a section wait until the word was read; what they name as **out** counts
- * as inout. An op that does not run is no failure: ops behind it run, and acs_statistics.not_run counts it. acs_wait on it
- * returns ACS_OK.
+ * Sections may be nested, up to 32 deep. Their ops wait until the word was read; what they name as **out** counts as inout.
+ * An op that does not run is no failure: ops behind it run, acs_statistics.not_run counts it, and acs_wait returns ACS_OK.
  *
  * Kernels, and copies and fills that become kernels, are switched on the GPU. Host functions, library calls and other
  * copies are decided by the thread that issues them, which waits for the ops that they depend on. acs_malloc, acs_free,
@@ -899,11 +889,10 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
 #define ACS_RELOCATABLE 0x100
 #define ACS_MOVABLE ACS_RELOCATABLE /* former name of ACS_RELOCATABLE; still accepted */
 /**
- * With ACS_MEMORY_DEVICE: a block that is at first only an address. The library gives it memory when the first op
- * names it. Where device memory is short, the contents of the block that was named longest ago go to pinned host memory
- * (ACS_SPILL). They come back before the next op that reads them. So such blocks may together exceed the device's
- * memory, or ACS_MEMORY_LIMIT, as long as the operands of each op fit together. The address is the block's until
- * acs_free.
+ * With ACS_MEMORY_DEVICE: a block that is at first only an address. The library gives it memory when the first op names
+ * it. Where device memory is short, the contents of the block that was named longest ago go to pinned host memory
+ * (ACS_SPILL). They come back before the next op that reads them. So such blocks may together exceed the device's memory,
+ * or ACS_MEMORY_LIMIT, as long as the operands of each op fit together. The address is the block's until acs_free.
  *
  * Ops reach the block as an ACS_RELOCATABLE one: kernels through plain pointer arguments into it (without a footprint
  * of their own, too), copies and fills. Other ways are refused with ACS_ERR_UNSUPPORTED: host functions and library
@@ -916,9 +905,8 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
 #define ACS_LAZY 0x200
 
 /**
- * Allocate memory, in program order; 256-byte aligned, its contents undefined. Called as acs_malloc(context, bytes,
- * kind, ptr), which adds the call site. Most often it comes out of memory that the context keeps (ACS_POOL,
- * docs/memory.md).
+ * Allocate memory, in program order; 256-byte aligned, its contents undefined. Called as acs_malloc(context, bytes, kind,
+ * ptr), which adds the call site. Most often it comes out of memory that the context keeps (ACS_POOL, docs/memory.md).
  *
  * The memory is for ops of this context that are launched from now on, and acs_close frees it. ACS_CHECK=overlap finds
  * ops of another context that name it (ACS_ERR_CHECK), except where it is an ACS_LAZY block.
@@ -926,8 +914,7 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
  * Freed memory may still be in use by earlier ops. If such device memory takes more than ACS_MEMORY_SLACK bytes, it is
  * handed out before those ops end. The ops that touch the new block are then ordered behind the earlier ones. So order
  * other work of the program's on a new block (its own streams, cudaMemcpy) as on one that ops have touched before: by
- * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. Pinned memory is not in use by any op when
- * this returns.
+ * acs_wait_range on the block, acs_stream_after, acs_sync, or acs::compat. No op uses pinned memory when this returns.
  *
  * @param      kind  ACS_MEMORY_DEVICE, to which ACS_RELOCATABLE or ACS_LAZY may be added, or ACS_MEMORY_HOST, to which
  *                   ACS_RELOCATABLE may be added.
@@ -941,9 +928,8 @@ enum { ACS_MEMORY_DEVICE = 0, ACS_MEMORY_HOST = 1 };
 acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **ptr, const acs_op_params *params);
 
 /**
- * Keep the block at its address from here on: its contents come home, and it is no longer renamed. For memory that is
- * not ACS_RELOCATABLE there is nothing to do. Blocks: where the FIFO is full, or another thread's call is about to
- * queue an op.
+ * Keep the block at its address from here on: its contents come home, and it is no longer renamed. For memory that is not
+ * ACS_RELOCATABLE there is nothing to do. Blocks: where the FIFO is full, or another thread's call is about to queue an op.
  * @param ptr  Any address in the block.
  * @retval ACS_ERR_MEMORY, ACS_ERR_DEVICE  the contents may not be home.
  * @retval ACS_ERR_UNSUPPORTED  the block is ACS_LAZY.
@@ -951,18 +937,16 @@ acs_status acs_malloc_op(acs_context *context, size_t bytes, int kind, void **pt
 acs_status acs_pin(acs_context *context, const void *ptr);
 
 /**
- * Give memory that ACS_POOL keeps, and that holds no block, back to the device. It stops when at most `keep_bytes` of
- * each kind of memory are reserved for nothing. Without ACS_POOL there is nothing to do. Blocks: may wait for the
- * device.
+ * Give memory that ACS_POOL keeps, and that holds no block, back to the device. It stops when at most `keep_bytes` of each
+ * kind of memory are reserved for nothing. Without ACS_POOL there is nothing to do. Blocks: may wait for the device.
  * @retval ACS_ERR_DEVICE  the device is lost.
  */
 acs_status acs_trim(acs_context *context, size_t keep_bytes);
 
 /**
- * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it. It returns at
- * once, and earlier failures do not prevent it. NULL is allowed. With ACS_POOL, work of the program's own on the block,
- * in a foreign stream or a captured graph, is not waited for: order it before, by acs_after_stream or a
- * synchronisation.
+ * Free memory of acs_malloc, in program order: after the ops that were launched before and touch it. It returns at once,
+ * and earlier failures do not prevent it. NULL is allowed. With ACS_POOL, work of the program's own on the block, in a
+ * foreign stream or a captured graph, is not waited for: order it before, by acs_after_stream or a synchronisation.
  * @return With ACS_POOL the latest op: once all ops up to it have ended, no op uses the memory. Without ACS_POOL an op
  *         of its own, which gives the block back to the device. For NULL the latest op; a context without any op queues
  *         one that does nothing (inside a capture ACS_OP_CAPTURED is returned instead). Never 0 on success. 0 with
@@ -991,9 +975,8 @@ acs_status acs_reaches(acs_context *context, const void *ptr);
 enum { ACS_ANY_DEVICE = -1 };
 
 /**
- * How many devices the context has (ACS_DEVICES), which it numbers from 0. Device 0 is the GPU that was current in
- * acs_open. The GPUs after it follow, and GPU 0 comes after the last. With ACS_DEVICES_PER_GPU the same round is made
- * again.
+ * How many devices the context has (ACS_DEVICES), which it numbers from 0. Device 0 is the GPU that was current in acs_open.
+ * The GPUs after it follow, and GPU 0 comes after the last. With ACS_DEVICES_PER_GPU the same round is made again.
  * @param context  NULL: the default context, opened if need be.
  * @return the number; -1 on failure, see acs_last_error: ACS_ERR_STATE for a closed context, and for one that may not
  *         be used here; as acs_open where the default one cannot be opened.
@@ -1083,9 +1066,8 @@ acs_op acs_after_stream(acs_context *context, void *stream, acs_uses uses);
 acs_op acs_after_stream_op(acs_context *context, void *stream, acs_uses uses, const acs_op_params *params);
 
 /**
- * Order work that the program gives to a foreign stream from now on behind the ops queued so far that conflict with
- * `uses`. Returns once those ops are issued; does not wait for their completion (on the host backends, which have no
- * streams, it does).
+ * Order work that the program gives to a foreign stream from now on behind the ops queued so far that conflict with `uses`.
+ * Returns once those ops are issued; does not wait for their completion (it does on the host backends).
  *
  * Of a stream that is being captured, the next node comes behind the nodes of those ops. If acs_after_stream on this
  * stream began the capture of the thread's ops, this call ends that capture. Call it before cudaStreamEndCapture:
@@ -1170,8 +1152,7 @@ typedef struct acs_graph_report {
 acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph);
 
 /**
- * All that the stream captured since the last call about this graph is one op, which comes behind the ops before it that
- * it conflicts with.
+ * All that the stream captured since the last call about this graph is one op, behind earlier ops that conflict with it.
  * @param uses  footprint; copied. A footprint function gets no arguments.
  * @param site  static storage, for errors; NULL: unknown.
  * @return the op's number in this graph, from 1. ACS_GRAPH_NO_OP: there is no such work. 0 with an error: a wrong
@@ -1203,8 +1184,7 @@ uint64_t acs_graph_memset(acs_graph *graph, void *stream, void *dst, int value, 
 acs_status acs_graph_resume(acs_graph *graph, void *stream);
 
 /**
- * Give the graph its edges; the stream's next work comes behind all ops. Frees the graph's list of ops, also on errors
- * but for ACS_ERR_ARGUMENT.
+ * Give the graph its edges; the stream's next work comes behind all ops. Frees the list of ops, except on ACS_ERR_ARGUMENT.
  * @param      params  NULL: all zero.
  * @param[out] report  `size` set by the caller; may be NULL. Written, as far as it is known, also on failure.
  * @retval ACS_ERR_STATE     the capture is over or void.
@@ -1285,8 +1265,7 @@ typedef struct acs_group_report {
  *         the plan, and found none. That op and those behind it were not queued.
  * Blocks: while the FIFO is full, and as acs_malloc. On several devices (ACS_DEVICES) also while no device has room for
  * the group beside the groups that run. Groups get room in the order of the calls (HuntKTm, section 5.3, Algorithm 1).
- * With ACS_LEDGER also while other programs have the memory and may still give it. It also waits for a program that
- * was overtaken too often.
+ * With ACS_LEDGER also while other programs have the memory and may still give it, or for one that was overtaken too often.
  */
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report);
 
@@ -1345,11 +1324,10 @@ acs_status acs_context_error(acs_context *context, acs_error *error);
 
 /**
  * How one op ended. Failed and skipped ops are remembered until acs_clear: consecutive ops with one cause and call site
- * as one range, up to 65536 ranges. Where there are more, call sites are given up first (`site` and the text lack
- * them). Then, or where memory is exhausted, the exact record is given up, and a line is logged. Within some interval
- * all ops that are in no range then count as skipped, with `cause` 0 and a text that says so. Some of them may have
- * ended well. This function, acs_wait, acs_query, acs_wait_range and retire callbacks never say ACS_OK of an op that
- * failed or was skipped.
+ * as one range, up to 65536 ranges. Where there are more, call sites are given up first (`site` and the text lack them).
+ * Then, or where memory is exhausted, the exact record is given up, and a line is logged. Within some interval all ops that
+ * are in no range then count as skipped, with `cause` 0 and a text that says so. Some of them may have ended well. This
+ * function, acs_wait, acs_query, acs_wait_range and retire callbacks never say ACS_OK of an op that failed or was skipped.
  * @param[out] error  `size` set by the caller, may be NULL; untouched if the op has not failed.
  * @return ACS_OK also for ops that have not failed yet.
  */
