@@ -612,8 +612,8 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
  *
  * Declarations are the process's: for all contexts, those opened before too. No context need be open, nor a GPU be there,
  * so that static constructors may declare. Any thread, also beside launches, and in callbacks. Takes a lock for a moment.
- * @param kernel     Its identity alone is used, and copied. Of a handle (ACS_KERNEL_HANDLE, ACS_KERNEL_CUFUNCTION) that is
- *                   unloaded call this first with a NULL footprint: its address may come to name another kernel.
+ * @param kernel     Its identity alone is used, and copied. Before a module is unloaded, and once its ops have ended, call
+ *                   this with its handles and NULL: contexts forget handles. It waits for graphs being built (some ms).
  * @param footprint  Replaces an earlier one. NULL: forget the kernel's declaration.
  * @param user       Handed to `footprint` (acs_footprint_input.user). The program keeps it valid until no launch that
  *                   began before a replacement is under way.

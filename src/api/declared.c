@@ -54,10 +54,16 @@ static void unlock(void)
     pthread_mutex_unlock(&g_mutex);
 }
 
+static void unlock_in_child(void)
+{
+    acs_backend_unloading = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+    unlock();
+}
+
 /* A child must not get a table that is half changed, nor a lock that nobody holds there. */
 static void watch_forks(void)
 {
-    (void)pthread_atfork(lock, unlock, unlock);
+    (void)pthread_atfork(lock, unlock, unlock_in_child);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ table */
@@ -179,6 +185,14 @@ static void write_locked(entry *e, acs_footprint footprint, const void *user)
         atomic_store_explicit(&e->named, NULL, memory_order_release);
 }
 
+/* Waits for graphs that are being built: the driver reads the code of their kernels. */
+static void forget_handles(void)
+{
+    (void)pthread_rwlock_wrlock(&acs_backend_unloading);
+    atomic_fetch_add_explicit(&acs_backend_unloads, 1, memory_order_relaxed); /* relaxed: no data goes with it */
+    (void)pthread_rwlock_unlock(&acs_backend_unloading);
+}
+
 acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const void *user)
 {
     ACS_TRY(acs_identity_check(kernel, "acs_declare"));
@@ -186,6 +200,8 @@ acs_status acs_declare(const acs_kernel *kernel, acs_footprint footprint, const 
     char *const name = named ? plain_name(kernel->name) : NULL;
     const acs_identity of = named ? acs_identity_by_name(name) : acs_identity_of(kernel);
     (void)pthread_once(&g_fork_once, watch_forks);
+    if (!footprint && (kernel->kind == ACS_KERNEL_HANDLE || kernel->kind == ACS_KERNEL_CUFUNCTION))
+        forget_handles();
     lock();
     entry *e = named && !name ? NULL : footprint ? insert_locked(of) : find_entry(of);
     if (e)

@@ -40,7 +40,7 @@ static _Atomic(acs_cuda_kernel *) *table_cell(acs_cuda_kernel_table *table, uint
 }
 
 /*
- * Find a kernel; NULL: not seen yet. Its fields are plain, so two pairs order them:
+ * Find a kernel; NULL: not seen yet, or not since a module was unloaded. Its fields are plain, so two pairs order them:
  * A  table_grow_locked: fill a table, publish it with release; kernel_find: load acquire. Broken: a reader sees empty
  *    cells that are full.
  * B  kernel_insert: fill a kernel, publish it with release; table_cell, kernel_find: load acquire. Broken: a reader
@@ -48,8 +48,12 @@ static _Atomic(acs_cuda_kernel *) *table_cell(acs_cuda_kernel_table *table, uint
  */
 static acs_cuda_kernel *kernel_find(acs_cuda *self, uint32_t kind, const void *key)
 {
-    acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_acquire); /* A */
-    return atomic_load_explicit(table_cell(table, kind, key), memory_order_acquire);           /* B */
+    acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_acquire);                   /* A */
+    acs_cuda_kernel *kernel = atomic_load_explicit(table_cell(table, kind, key), memory_order_acquire); /* B */
+    /* Relaxed: the program calls acs_declare before it launches the next kernel of that address. */
+    const bool old = kernel && kind != ACS_KERNEL_FUNCTION &&
+                     kernel->unloads != atomic_load_explicit(&acs_backend_unloads, memory_order_relaxed);
+    return ACS_UNLIKELY(old) ? NULL : kernel;
 }
 
 /*
@@ -192,6 +196,7 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory to remember the kernel", acs_record_name(op));
     kernel->key = op->u.launch.kernel.function;
     kernel->kind = op->u.launch.kernel.kind;
+    kernel->unloads = atomic_load_explicit(&acs_backend_unloads, memory_order_relaxed); /* relaxed: as in kernel_find */
     kernel->function = function;
     kernel->launch = kernel->kind == ACS_KERNEL_HANDLE ? (CUfunction)kernel->key : function;
     kernel->params_known = known;

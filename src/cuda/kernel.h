@@ -13,6 +13,7 @@ enum { ACS_CUDA_ARGS_MOST = 4096 }; /* most arguments of a kernel */
 struct acs_cuda_kernel {
     const void *key; /* key: address as the program gave it, with `kind` */
     uint32_t kind;
+    uint32_t unloads;    /* acs_backend_unloads when it was seen; a handle may be another kernel's since */
     CUfunction function; /* function in our context, for attributes */
     CUfunction launch;   /* handle to launch: the program's CUkernel, if it gave one */
     int block_threads;   /* most threads of a block, by the kernel's registers */

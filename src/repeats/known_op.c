@@ -20,6 +20,7 @@ static void fill_head(acs_known *known)
     const acs_record *op = known->op;
     const acs_kernel *kernel = &op->u.launch.kernel;
     known->function = kernel->function;
+    known->unloads = atomic_load_explicit(&acs_backend_unloads, memory_order_relaxed);
     known->host = kernel->host;
     known->kind = kernel->kind;
     known->site = op->site;
@@ -151,6 +152,9 @@ bool acs_known_op_matches(const acs_known *known, const acs_launch_params *p)
     const acs_attributes *none = p->attributes.share == whole.share ? &whole : &plain;
     if (known->function != p->kernel->function || known->site != (p->site ? p->site : &acs_unknown_site) ||
         !known->launch || uses->any)
+        return false;
+    if (known->kind != ACS_KERNEL_FUNCTION && /* relaxed: as in kernel_find of the cuda backend */
+        known->unloads != atomic_load_explicit(&acs_backend_unloads, memory_order_relaxed))
         return false;
     if (!same_segments(known, uses->segments, uses->count) || !same_kernel(known, p->kernel))
         return false;

@@ -29,6 +29,7 @@ typedef struct acs_known {
     unsigned char *arg_bytes;   /* arguments that it had before the first replay with it */
     uint32_t width;             /* the x of its grid, then */
     uint32_t kind;              /* acs_kernel_kind */
+    uint32_t unloads;           /* acs_backend_unloads when it was learnt */
     bool launch;                /* the program launched a kernel: it is no copy or fill */
     uint8_t mark;               /* its bit in filters */
     uint32_t last_pass;         /* that queued it, modulo 2^32 */

@@ -263,6 +263,12 @@ extern const acs_backend_ops acs_backend_cuda;
 #endif
 
 /*
+ * How often the program has told that it unloads a kernel that has a handle (acs_declare): handles seen before may be other
+ * kernels' since. It is written with the lock held for writing; who builds graphs of handles holds it for reading.
+ */
+extern _Atomic(uint32_t) acs_backend_unloads;
+extern pthread_rwlock_t acs_backend_unloading;
+/*
  * Whether a decided op that the host starts runs; its upstream ops have ended. If it does not, it is counted.
  * ACS_NOT_READY: it does not run. ACS_ERR_DEVICE: it is unknown.
  */

@@ -201,6 +201,9 @@ acs_status acs_backend_call(acs_backend *backend, acs_record *op, int *native)
     return acs_call_run(backend->calls, backend, op, 0, -1, NULL, native);
 }
 
+_Atomic(uint32_t) acs_backend_unloads;
+pthread_rwlock_t acs_backend_unloading = PTHREAD_RWLOCK_INITIALIZER;
+
 acs_status acs_backend_decide(acs_backend *backend, const acs_record *op)
 {
     acs_cell cell;

@@ -1,7 +1,7 @@
 /*
- * What a kernel's compiled code forbids, over the twin: kernels that require a cluster, kernels that launch kernels, and
- * a limit of shared memory that the program lowers between a call and its launch. The twin refuses nodes that the device
- * may change for the first two.
+ * What a kernel's compiled code forbids, over the twin: kernels that require a cluster, kernels that launch kernels, a
+ * limit of shared memory that the program lowers between a call and its launch, and modules that are unloaded. The twin
+ * refuses nodes that the device may change for the first two, and nodes of an unloaded module.
  */
 #include "backend_cuda.h"
 
@@ -94,6 +94,67 @@ static void limit_of_shared_memory_that_was_lowered_after_the_call_is_raised_aga
     assert_int_equal(g_batch.items[0].status, ACS_OK);
 }
 
+/* ------------------------------------------------------------------------------------------------------- unloading */
+
+static void add_body(void *const *args)
+{
+    **(uint64_t **)args[0] += *(const uint32_t *)args[1];
+}
+
+static void double_body(void *const *args)
+{
+    **(uint64_t **)args[0] += 2 * (uint64_t) * (const uint32_t *)args[1];
+}
+
+static void run_passes(acs_context *context, CUkernel handle, uint64_t *words)
+{
+    const acs_kernel kernel = {"add", (const void *)handle, NULL, ACS_KERNEL_HANDLE, 0};
+    for (uint32_t i = 0; i < 6 * 64; i++) {
+        uint64_t *word = &words[i % 8];
+        const uint32_t by = i;
+        acs_arg args[] = {{&word, 8, ACS_ARG_POINTER}, {&by, 4, ACS_ARG_VALUE}};
+        acs_segment segment = ACS_INOUT(word, sizeof *word);
+        acs_launch_params p = {.size = sizeof p, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1},
+                               .args = {args, 2}, .uses = {&segment, 1, NULL, NULL, 0}};
+        assert_int_not_equal(acs_launch(context, &p), 0);
+        if (i % 64 == 63)
+            assert_int_equal(acs_sync(context), ACS_OK);
+    }
+}
+
+/* By each issue method, and by replays: the launches of the second module recur as those of the first. */
+static void handle_of_an_unloaded_module_is_another_kernels(void **state)
+{
+    (void)state;
+    for (int issue = 0; issue < ACS_ISSUE_COUNT; issue++) {
+        const twin_kernel_spec before = {.name = "before", .body = add_body, .param_count = 2, .param_bytes = g_bytes};
+        const twin_kernel_spec after = {.name = "after", .body = double_body, .param_count = 2, .param_bytes = g_bytes};
+        acs_options options;
+        acs_context *context = NULL;
+        void *memory = NULL;
+        uint64_t sum = 0;
+        twin_reset();
+        twin_set_strategy(TWIN_UNIFORM);
+        const CUkernel handle = twin_kernel(&before);
+        acs_options_init(&options, sizeof options);
+        options.backend = ACS_BACKEND_CUDA;
+        options.issue = issue;
+        assert_int_equal(acs_open(&options, &context), ACS_OK);
+        assert_int_equal(acs_malloc(context, 64, ACS_MEMORY_HOST, &memory), ACS_OK);
+        memset(memory, 0, 64);
+        run_passes(context, handle, memory);
+        const acs_kernel kernel = {"add", (const void *)handle, NULL, ACS_KERNEL_HANDLE, 0};
+        assert_int_equal(acs_declare(&kernel, NULL, NULL), ACS_OK);
+        twin_kernel_replace(handle, &after);
+        run_passes(context, handle, memory);
+        for (int i = 0; i < 8; i++)
+            sum += ((uint64_t *)memory)[i];
+        assert_int_equal(sum, 3 * (6 * 64) * (6 * 64 - 1) / 2);
+        assert_int_equal(acs_close(context), ACS_OK);
+        assert_null(twin_breach());
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, backend_setup, backend_teardown)
 
 int main(void)
@@ -104,6 +165,7 @@ int main(void)
         TEST(kernel_that_launches_kernels_is_in_no_bundle),
         TEST(kernel_whose_module_is_not_told_is_tried),
         TEST(limit_of_shared_memory_that_was_lowered_after_the_call_is_raised_again),
+        cmocka_unit_test(handle_of_an_unloaded_module_is_another_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

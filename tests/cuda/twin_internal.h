@@ -59,6 +59,7 @@ typedef struct twin_nodes {
 
 typedef struct twin_kernel_object {
     twin_object base;
+    uint32_t replaced;       /* how often its handle has become another kernel's */
     twin_kernel_spec spec;
     bool own; /* of the library's device code, and touches nothing of the program's */
     uintptr_t functions[TWIN_DEVICES]; /* 0: not made yet */
@@ -90,6 +91,7 @@ typedef struct twin_op {
     twin_point *waits;       /* what it runs behind besides its own stream */
     uint32_t wait_count;
     const twin_kernel_object *kernel;
+    uint32_t replaced;       /* of the kernel, when the op was made */
     const twin_green *green; /* of its stream; NULL: none */
     void **args;             /* of a launch: one block, copied from the caller */
     uint64_t dst, src, bytes;

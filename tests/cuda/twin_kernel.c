@@ -27,8 +27,10 @@ void twin_kernel_replace(CUkernel handle, const twin_kernel_spec *spec)
 {
     pthread_mutex_lock(&g_twin.lock);
     twin_kernel_object *kernel = twin_find_locked(handle, TWIN_KERNEL);
-    if (kernel)
+    if (kernel) {
         kernel->spec = *spec;
+        kernel->replaced++;
+    }
     pthread_mutex_unlock(&g_twin.lock);
 }
 
@@ -369,6 +371,7 @@ CUresult twin_launch_op_locked(const CUlaunchConfig *config, CUfunction handle, 
     twin_op *op = twin_memory(sizeof *op);
     op->kind = OP_LAUNCH;
     op->kernel = function->kernel;
+    op->replaced = function->kernel->replaced;
     op->args = twin_args_copy(spec, args);
     op->grid[0] = config->gridDimX;
     op->grid[1] = config->gridDimY;

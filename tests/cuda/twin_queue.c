@@ -100,6 +100,8 @@ static void perform(const twin_op *op)
         }
         g_twin.kernels_run++;
         g_twin.running = op;
+        if (op->replaced != op->kernel->replaced)
+            twin_breach_locked("a kernel runs whose module was unloaded");
         if (op->kernel->spec.body)
             op->kernel->spec.body(op->args);
         break;

@@ -333,9 +333,79 @@ static void a_grid_that_does_not_fit_the_required_cluster_is_refused_at_the_call
     CHECK_STATUS(acs_close(c), ACS_OK);
 }
 
+/* ------------------------------------------------------------------------------------------------------- unloading */
+
+template <class F> static F driver_function(const char *name)
+{
+    void *function = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    CHECK_CUDA(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found));
+    return reinterpret_cast<F>(function);
+}
+
+/* A module whose kernel adds `factor` times its argument to a word. */
+static std::string module_text(uint32_t factor)
+{
+    return ".version 8.0\n.target sm_70\n.address_size 64\n"
+           ".visible .entry bump(.param .u64 word, .param .u32 by)\n{\n"
+           ".reg .b64 %a;\n.reg .b32 %x, %y;\n"
+           "ld.param.u64 %a, [word];\nld.param.u32 %y, [by];\ncvta.to.global.u64 %a, %a;\n"
+           "ld.global.u32 %x, [%a];\nmad.lo.u32 %x, %y, " +
+           std::to_string(factor) + ", %x;\nst.global.u32 [%a], %x;\nret;\n}\n";
+}
+
+static void bump_words(acs_context *c, const acs_kernel *kernel, uint32_t *words, uint32_t factor,
+                       std::vector<uint32_t> &want)
+{
+    for (uint32_t i = 0; i < 8 * 64; i++) {
+        uint32_t *word = words + i % LANES, by = i;
+        acs_arg args[] = {{&word, 8, ACS_ARG_POINTER}, {&by, 4, ACS_ARG_VALUE}};
+        const acs_segment segment = ACS_INOUT(word, 4);
+        acs_launch_params p{};
+        p.size = sizeof p;
+        p.kernel = kernel;
+        p.grid = p.block = {1, 1, 1};
+        p.args = {args, 2};
+        p.uses.segments = &segment;
+        p.uses.count = 1;
+        CHECK(acs_launch(c, &p) != 0);
+        want[i % LANES] += factor * by;
+        if (i % 64 == 63)
+            CHECK_STATUS(acs_sync(c), ACS_OK);
+    }
+}
+
+/* Modules come and go, with handles that may come again; the program says so by acs_declare. */
+static void modules_are_unloaded()
+{
+    const auto load = driver_function<int (*)(void **, const void *)>("cuModuleLoadData");
+    const auto get = driver_function<int (*)(void **, void *, const char *)>("cuModuleGetFunction");
+    const auto unload = driver_function<int (*)(void *)>("cuModuleUnload");
+    CHECK_CUDA(cudaFree(nullptr)); /* the primary context is current */
+    for (int issue = 0; issue < ACS_ISSUE_COUNT; issue++) {
+        acs_options options = check_options();
+        options.issue = issue;
+        acs_context *c = check_open(&options);
+        device_buffer<uint32_t> words(LANES);
+        std::vector<uint32_t> want(LANES);
+        for (uint32_t factor = 1; factor < 6; factor++) {
+            void *module = nullptr, *function = nullptr;
+            CHECK_EQ(load(&module, module_text(factor).c_str()), 0);
+            CHECK_EQ(get(&function, module, "bump"), 0);
+            const acs_kernel kernel = {"bump", function, nullptr, ACS_KERNEL_CUFUNCTION, 0};
+            bump_words(c, &kernel, words.data, factor, want);
+            CHECK(words.read() == want);
+            CHECK_STATUS(acs_declare(&kernel, nullptr, nullptr), ACS_OK);
+            CHECK_EQ(unload(module), 0);
+        }
+        CHECK_STATUS(acs_close(c), ACS_OK);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const check_test tests[] = {
+        CHECK_TEST(modules_are_unloaded),
         CHECK_TEST(a_grid_that_does_not_fit_the_required_cluster_is_refused_at_the_call),
         CHECK_TEST(kinds_by_every_way),
         CHECK_TEST(kinds_in_captures),

@@ -51,11 +51,10 @@ static void *builder_main(void *builder)
     acs_thread_pin(self->cpu_next ? self->cpu_next(self->cpu_user) : -1);
     acs_cuda_thread_enter(&self->base);
     while ((build = next(b)) != NULL) {
-        acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, b->stream);
-        if (exec) { /* a launch may be in any stream, and has to come behind the upload */
-            (void)acs_cuda_note(self, self->cu.cuStreamSynchronize(b->stream));
+        /* It waits for the upload, since a launch may be in any stream. */
+        acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, b->stream, true);
+        if (exec)
             acs_cuda_exec_give(self, exec);
-        }
         forget_first(b);
     }
     return NULL;

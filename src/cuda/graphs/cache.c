@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UNLOADED CUDA_ERROR_INVALID_HANDLE /* the program has unloaded a kernel of the graph, which is no failure */
+
 static void progress_tell_locked(acs_cuda *self)
 {
     for (uint32_t slot = 0; slot < self->slots; slot++)
@@ -32,7 +34,7 @@ void acs_cuda_graph_refuse(acs_cuda *self, uint64_t key, const char *what, CUres
         return;
     acs_lock_acquire(&methods->lock);
     methods->bad[methods->bad_next++ % (sizeof methods->bad / sizeof methods->bad[0])] = key;
-    methods->failures++;
+    methods->failures += result != UNLOADED;
     acs_lock_release(&methods->lock);
     acs_log(ACS_LOG_INFO, "cuda: a kept graph could not be %s: %s; its kernels are launched one by one", what,
             acs_cuda_text((int)result));
@@ -101,21 +103,27 @@ static bool same_shape(const acs_cuda_exec *exec, const acs_batch *batch)
     return word == end;
 }
 
-/* By chance the keys of two graphs may be equal. */
+/* By chance the keys of two graphs may be equal. Kernels of ops that a launch leaves out may have been unloaded. */
 static bool is_wanted(const acs_cuda_exec *exec, const acs_cuda_wanted *want)
 {
-    return exec->replay_id == (want->replay ? want->replay->shape->id : 0) &&
+    const uint32_t unloads = atomic_load_explicit(&acs_backend_unloads, memory_order_relaxed); /* as in kernel_find */
+    return (!exec->handles || exec->unloads == unloads) && exec->replay_id == (want->replay ? want->replay->shape->id : 0) &&
            (!want->type || exec->types[0]->number == want->type) && (!want->batch || same_shape(exec, want->batch));
 }
 
 /* ---------------------------------------------------------------------------------------------------------- adding */
 
-acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstream stream)
+acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstream stream, bool waits)
 {
     acs_cuda_methods *methods = self->methods;
     acs_cuda_exec *exec = build->exec;
-    const bool room = acs_cuda_graph_room(self, build->nodes);
-    const CUresult result = room ? acs_cuda_exec_build(self, exec, &build->plan, stream) : CUDA_SUCCESS;
+    (void)pthread_rwlock_rdlock(&acs_backend_unloading);
+    const uint32_t unloads = atomic_load_explicit(&acs_backend_unloads, memory_order_relaxed); /* under the lock */
+    const bool loaded = !exec->handles || exec->unloads == unloads, room = loaded && acs_cuda_graph_room(self, build->nodes);
+    CUresult result = !loaded ? UNLOADED : room ? acs_cuda_exec_build(self, exec, &build->plan, stream) : CUDA_SUCCESS;
+    if (room && result == CUDA_SUCCESS && waits)
+        result = self->cu.cuStreamSynchronize(stream);
+    (void)pthread_rwlock_unlock(&acs_backend_unloading);
     if (result != CUDA_SUCCESS)
         acs_cuda_graph_refuse(self, build->key, "built", result);
     if (room && result == CUDA_SUCCESS) {

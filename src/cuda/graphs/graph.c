@@ -175,6 +175,11 @@ static void fill_held(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *
         acs_device_set *held = held_of(exec, op);
         held->grid[0] = held->grid[1] = held->grid[2] = 1;
         exec->types[op] = acs_cuda_type_find(self, plan->node[i].type);
+        const acs_cuda_kernel *kernel = exec->types[op]->kernel;
+        if (kernel->kind != ACS_KERNEL_FUNCTION && (!exec->handles || kernel->unloads < exec->unloads)) {
+            exec->handles = true;
+            exec->unloads = kernel->unloads;
+        }
         exec->fixed[op] = plan->node[i].fixed && !exec->types[op]->decided;
         exec->on[op / 64] |= (uint64_t)1 << op % 64;
         if (first)

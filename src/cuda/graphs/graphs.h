@@ -89,6 +89,8 @@ typedef struct acs_cuda_exec {
     uint64_t *filled;    /* bits by op: it is part of the launch that is being filled */
     uint64_t shapes_own[ACS_REPLAY_WORDS]; /* bits by op: its contents are those of the replays' shape */
     const acs_cuda_type **types; /* by op */
+    bool handles;        /* some kernels have handles; then: */
+    uint32_t unloads;    /* acs_backend_unloads when the first of these kernels was seen */
     CUgraphNode *nodes;  /* by op */
     bool *fixed;         /* by op */
     acs_graph_copy *copy;
@@ -292,10 +294,10 @@ bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes);
 /* The key's graph failed. If the error is not fatal, the key is not tried again. */
 void acs_cuda_graph_refuse(acs_cuda *self, uint64_t key, const char *what, CUresult result);
 /*
- * Make room for a prepared graph, build it, and put it into the index, taken. The upload is in the stream. NULL: it
- * cannot be had, and was destroyed.
+ * Make room for a prepared graph, build it, and put it into the index, taken. The upload is in the stream; `waits`: it
+ * has ended. NULL: the graph cannot be had, and was destroyed.
  */
-acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstream stream);
+acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstream stream, bool waits);
 /* The graph may be taken. */
 void acs_cuda_exec_give(acs_cuda *self, acs_cuda_exec *exec);
 

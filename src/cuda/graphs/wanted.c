@@ -117,7 +117,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
     acs_cuda_build *build = prepare(self, want);
     if (!build || (builder && acs_cuda_builder_add(builder, build)))
         return NULL;
-    acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, self->streams[want->slot]);
+    acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, self->streams[want->slot], false);
     free(build);
     return exec;
 }
