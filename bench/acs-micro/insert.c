@@ -58,7 +58,7 @@ static bool stage_open(stage *s, const pattern *p, uint32_t limit)
     for (uint32_t i = 0; i < records; i++) {
         s->records[i].site = &site;
         s->records[i].segments = &s->segments[(size_t)i * SEGMENTS];
-        s->records[i].segment_count = SEGMENTS;
+        s->records[i].segment_count = p->segments;
         s->spare[s->spare_count++] = &s->records[i];
     }
     return true;

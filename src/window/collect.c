@@ -143,8 +143,11 @@ static void collect_all_but_commuters(acs_window *w, acs_entry *entry, acs_regio
         acs_depend_on(w, region->writer, entry);
 }
 
-/* Number of live writers of parts whose own_stamp exceeds `after`; older ones are in the region's join. */
-static uint32_t count_part_writers(acs_window *w, acs_entry *entry, const acs_region *region, uint64_t after)
+/*
+ * List the live writers of parts whose own_stamp exceeds `after`, older ones being in the region's join, but those that the
+ * op depends on already. Returns how many there are, of which at most ACS_GATHERED_MOST are listed.
+ */
+static uint32_t list_part_writers(acs_window *w, acs_entry *entry, const acs_region *region, uint64_t after, uint32_t *list)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < region->link_count; i++) {
@@ -155,8 +158,12 @@ static uint32_t count_part_writers(acs_window *w, acs_entry *entry, const acs_re
             note_poison(entry, part->poison_commute);
         }
         raise_level(entry, part->level_write);
-        const acs_entry *writer = acs_ref_entry(w, part->writer);
-        count += writer && writer->own_stamp > after;
+        acs_entry *writer = acs_ref_entry(w, part->writer);
+        if (!writer || writer->own_stamp <= after || acs_entry_hold(w, writer)->stamp == entry->own_stamp)
+            continue;
+        if (count < ACS_GATHERED_MOST)
+            list[count] = part->writer.entry;
+        count++;
     }
     return count;
 }
@@ -172,21 +179,26 @@ static void link_part_writers(acs_window *w, const acs_region *region, acs_entry
 
 /*
  * The region is read as a whole after many parts of it were written: their writers become a join, kept for later
- * reads. Returns true if the writers of parts are handled. acs_window_has_room does not count the join's edges, so if
- * they do not fit, one edge is made to each writer.
+ * reads, but for those that others imply. acs_window_has_room does not count the join's edges, so if they do not fit, one
+ * edge is made to each writer.
  */
-static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
+static void collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
 {
+    uint32_t list[ACS_GATHERED_MOST];
     acs_entry *cover = acs_ref_entry(w, region->cover);
     uint64_t after = cover ? region->cover_stamp : 0;
-    uint32_t newer = count_part_writers(w, entry, region, after);
-    if (!cover && newer <= TUNE_JOIN_COVER_MANY)
-        return false;
+    uint32_t newer = list_part_writers(w, entry, region, after, list);
+    const bool listed = newer <= ACS_GATHERED_MOST;
+    if (listed && newer > TUNE_JOIN_COVER_MANY)
+        newer = acs_keep_unimplied(w, entry, list, newer);
     if (newer > TUNE_JOIN_COVER_MANY && acs_join_fits(w, entry, 2 * newer + 1)) {
         acs_entry *join = acs_window_new_join(w, entry->seq);
         if (cover)
             acs_window_link(w, cover, join);
-        link_part_writers(w, region, join, after);
+        for (uint32_t i = 0; i < newer && listed; i++)
+            acs_window_link(w, &w->entries[list[i]], join);
+        if (!listed)
+            link_part_writers(w, region, join, after);
         acs_window_close_join(w, join);
         acs_ref_drop(w, &region->cover);
         region->cover = acs_ref_make(w, join);
@@ -194,12 +206,14 @@ static bool collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
         /* The op being inserted is not part of the join: if it writes a part too, it counts as newer. */
         region->cover_stamp = entry->own_stamp - 1;
         acs_window_link(w, join, entry);
-        return true;
+        return;
     }
     if (cover)
         acs_window_link(w, cover, entry);
-    link_part_writers(w, region, entry, after);
-    return true;
+    for (uint32_t i = newer; i-- > 0 && listed;)
+        acs_window_link(w, &w->entries[list[i]], entry);
+    if (!listed)
+        link_part_writers(w, region, entry, after);
 }
 
 /*
@@ -266,9 +280,10 @@ static void collect_read(acs_window *w, acs_entry *entry, acs_op_regions *found,
     if (region->link_count == 0)
         return;
     drop_idle_links(w, found, region);
-    if (ACS_UNLIKELY(region->link_count > TUNE_JOIN_COVER_MANY) && !parts_commute(region) &&
-        collect_cover(w, entry, region))
+    if (ACS_UNLIKELY(region->link_count > TUNE_JOIN_COVER_MANY) && !parts_commute(region)) {
+        collect_cover(w, entry, region);
         return;
+    }
     for (const acs_link *link = region->links, *end = link + region->link_count; link < end; link++)
         collect_writer(w, entry, link->region);
 }
@@ -302,9 +317,30 @@ static void collect_commute(acs_window *w, acs_entry *entry, acs_op_regions *fou
         collect_all_but_commuters(w, entry, link->region);
 }
 
+/*
+ * Hide what a write covers in its neighbours, once they are many and few of them name an op that the others do not imply:
+ * partial covers would pile up.
+ */
+static void hide_covered(acs_window *w, const acs_op_regions *found, uint32_t edges)
+{
+    for (uint32_t i = 0; i < found->write_count; i++) {
+        acs_region *region = found->writes[i];
+        if (region->link_count <= TUNE_REGION_LINKS_KEPT || region->link_count < 4 * edges)
+            continue;
+        for (uint32_t link = region->link_count; link-- > 0;) {
+            acs_region *other = region->links[link].region;
+            if (!region->links[link].covers && acs_region_hide(w->regions, region, link))
+                acs_region_empty(w, other);
+        }
+    }
+}
+
 /* All segments collect before any registers, so that an op does not depend on itself. */
 void acs_collect_regions(acs_window *w, acs_entry *entry, acs_op_regions *found)
 {
+    /* What the host waits for has an edge from each op: it may have to tell how each ended. */
+    const bool gathers = w->gathers = found->linked && !entry->observer && !entry->on_host;
+    w->gathered_count = 0;
     bool collected = collect_many(w, entry, found);
     for (uint32_t i = 0; i < found->read_count && !collected; i++)
         collect_read(w, entry, found, found->reads[i]);
@@ -312,6 +348,8 @@ void acs_collect_regions(acs_window *w, acs_entry *entry, acs_op_regions *found)
         acs_collect_write(w, entry, found, found->writes[i]);
     for (uint32_t i = 0; i < found->commute_count; i++)
         collect_commute(w, entry, found, found->commutes[i]);
+    if (gathers)
+        hide_covered(w, found, acs_gather_end(w, entry));
 }
 
 /* Depend on the ops in the window, back to the newest op that wrote all memory. */

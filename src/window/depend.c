@@ -80,7 +80,7 @@ static bool make_region(acs_window *w, const acs_segment *segment, acs_op_region
     if (acs_shape_of(segment, &shape) != ACS_OK)
         return true; /* empty; the launch has refused invalid ones */
     acs_op_regions_pin(found);
-    *region = acs_regions_get(w->regions, &shape);
+    *region = acs_regions_get(w->regions, &shape, segment->access);
     ACS_ASSERT(w->insertion % TUNE_CHECKED_INSERTIONS || acs_regions_count(w->regions) > TUNE_CHECKED_REGIONS ||
                acs_regions_check(w->regions)); /* REG-1, REG-2 */
     return *region != NULL;
@@ -254,7 +254,7 @@ void acs_depend_reuse(acs_window *w, acs_op seq, const acs_reuse *reuse)
     const uint64_t edges = w->counters.edges;
     acs_entry *join = acs_window_new_join(w, seq);
     join->never_skipped = 1;
-    acs_region *region = acs_regions_get(w->regions, &block);
+    acs_region *region = acs_regions_get(w->regions, &block, ACS_UPDATE);
     acs_op_regions found = {.writes = &region, .write_count = region != NULL};
     if (region) {
         acs_collect_common(w, join, ACS_UPDATE);

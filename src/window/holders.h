@@ -35,13 +35,30 @@ static inline acs_entry *acs_ref_entry(acs_window *w, acs_ref ref)
 /* Make `entry` depend on the op referred to, unless another region made that edge. Returns whether the op is alive. */
 static inline bool acs_depend_on(acs_window *w, acs_ref upstream, acs_entry *entry)
 {
-    const acs_hold *hold = &w->holds[upstream.entry];
+    acs_hold *hold = &w->holds[upstream.entry];
     bool alive = hold->generation == upstream.generation;
     ACS_ASSERT(!alive || w->entries[upstream.entry].state != ACS_ENTRY_FREE); /* WIN-4 */
-    if (alive && hold->stamp != entry->own_stamp)
+    if (!alive || hold->stamp == entry->own_stamp)
+        return alive;
+    if (ACS_LIKELY(!w->gathers) || w->gathered_count == ACS_GATHERED_MOST) {
         acs_window_link(w, &w->entries[upstream.entry], entry);
-    return alive;
+    } else {
+        hold->stamp = entry->own_stamp;
+        w->gathered[w->gathered_count++] = upstream.entry;
+    }
+    return true;
 }
+
+/*
+ * gathered.c. Of live entries, which all precede `entry`, keep those that no other one implies, the oldest first. Returns
+ * their number. The others count as linked.
+ */
+uint32_t acs_keep_unimplied(acs_window *w, const acs_entry *entry, uint32_t *list, uint32_t count);
+/*
+ * While w->gathers, acs_depend_on lists upstream entries. Make edges to those that no other one implies. Returns their
+ * number.
+ */
+uint32_t acs_gather_end(acs_window *w, acs_entry *entry);
 
 /* Add a reader. An op that reads a region through several segments is one reader. */
 void acs_readers_add(acs_window *w, acs_region *region, const acs_entry *entry);

@@ -73,7 +73,8 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op failed_by)
         if (!all && reused_since(w, op, &shape))
             continue;
         poison_any(w, segment->access, failed_by);
-        acs_region *region = all || w->poisoned >= TUNE_REGIONS_POISONED ? NULL : acs_regions_get(w->regions, &shape);
+        const bool full = w->poisoned >= TUNE_REGIONS_POISONED;
+        acs_region *region = all || full ? NULL : acs_regions_get(w->regions, &shape, segment->access);
         if (region)
             poison_region(w, region, segment->access, failed_by);
         else
@@ -98,7 +99,7 @@ static acs_op segment_cause(acs_window *w, const acs_segment *segment)
     const bool all = segment->extent == ACS_EXTENT_ALL;
     if (!all && acs_shape_of(segment, &shape) != ACS_OK)
         return 0;
-    acs_region *region = all ? NULL : acs_regions_get(w->regions, &shape);
+    acs_region *region = all ? NULL : acs_regions_get(w->regions, &shape, segment->access);
     if (!region) /* no memory for the index: more ops are skipped than necessary */
         return w->poison_any_write ? w->poison_any_write : writes ? w->poison_any_read : 0;
     acs_op cause = w->poison_all_write ? w->poison_all_write : writes ? w->poison_all_read : 0;

@@ -33,7 +33,8 @@ acs_status acs_regions_create(uint32_t soft_cap, acs_region_idle idle, void *use
     t->soft_cap = soft_cap;
     t->idle = idle;
     t->user = user;
-    acs_tile_set_init(&t->places);
+    acs_tile_set_init(&t->others);
+    acs_tile_set_init(&t->only_read);
     *regions = t;
     return ACS_OK;
 }
@@ -57,7 +58,8 @@ void acs_regions_destroy(acs_regions *regions)
     free(regions->chunks);
     free(regions->buckets);
     free(regions->found.ids);
-    acs_tile_set_fini(&regions->places);
+    acs_tile_set_fini(&regions->others);
+    acs_tile_set_fini(&regions->only_read);
     free(regions);
 }
 
@@ -183,7 +185,7 @@ static void slot_take(acs_regions *t, slot *s, const acs_shape *shape, uint64_t 
     *at = was.next_free;
     *region = (acs_region){.shape = *shape, .hash = hash, .id = was.id, .links = was.links,
                            .link_capacity = was.link_capacity, .readers = was.readers, .readers_bits = was.readers_bits};
-    s->region.in_table = true;
+    region->in_table = true;
     t->count++;
 }
 
@@ -269,34 +271,31 @@ static void link_drop(acs_region *region, uint32_t index)
 
 /* ----------------------------------------------------------------------------------------------------- search index */
 
-/* A token is not in the search index: it overlaps only its equal, which the hash finds. */
-static bool index_insert(acs_regions *t, slot *s, const acs_shape *shape)
-{
-    return shape->token || acs_tile_set_insert(&t->places, shape, s->region.id, &s->place);
-}
-
+/* A token is not in a search index: it overlaps only its equal, which the hash finds. */
 static void index_remove(acs_regions *t, slot *s)
 {
     if (!s->region.shape.token)
-        acs_tile_set_remove(&t->places, &s->region.shape, s->region.id, s->place);
+        acs_tile_set_remove(s->only_read ? &t->only_read : &t->others, &s->region.shape, s->region.id, s->place);
 }
 
-/* Candidates: all regions that overlap, perhaps others, perhaps twice. */
-static bool index_query(acs_regions *t, const acs_shape *shape)
+/* Candidates: all regions that overlap, perhaps others, some several times. */
+static bool index_query(acs_regions *t, const acs_shape *shape, bool only_read)
 {
-    return shape->token || acs_tile_set_query(&t->places, shape, &t->found);
+    return shape->token || (acs_tile_set_query(&t->others, shape, &t->found) &&
+                            (only_read || acs_tile_set_query(&t->only_read, shape, &t->found)));
 }
 
-/* Fill t->found with the regions that overlap the shape, each once, those in use first. */
-static bool search(acs_regions *t, const acs_shape *shape)
+/* Fill t->found with the regions that overlap the slot's future shape, each once, those in use first. */
+static bool search(acs_regions *t, slot *of, const acs_shape *shape, bool only_read)
 {
     acs_id_list *found = &t->found;
     uint32_t kept = 0;
 
     found->count = t->found_live = 0;
-    if (!index_query(t, shape))
+    if (!index_query(t, shape, only_read))
         return false;
     t->visit++;
+    of->visit = t->visit;
     for (uint32_t i = 0; i < found->count; i++) {
         uint32_t id = found->ids[i];
         slot *s = slot_at(t, id);
@@ -313,6 +312,55 @@ static bool search(acs_regions *t, const acs_shape *shape)
     return true;
 }
 
+/* Search, and take the slot's place in an index and the room for its links. False: memory is exhausted; as before. */
+static bool find_links(acs_regions *t, slot *s, const acs_shape *shape, bool only_read, acs_tile_place *place)
+{
+    if (!search(t, s, shape, only_read) || !links_reserve(t, &s->region, t->found_live))
+        return false;
+    for (uint32_t i = 0; i < t->found_live; i++) {
+        acs_region *other = &slot_at(t, t->found.ids[i])->region;
+        if (!links_reserve(t, other, other->link_count + 1))
+            return false;
+    }
+    return shape->token || acs_tile_set_insert(only_read ? &t->only_read : &t->others, shape, s->region.id, place);
+}
+
+/* Link the slot with what was found. */
+static void link_found(acs_regions *t, slot *s, bool only_read, acs_tile_place place)
+{
+    s->place = place;
+    s->only_read = only_read;
+    s->region.serves = only_read ? ACS_READ : ACS_UPDATE;
+    for (uint32_t i = 0; i < t->found_live; i++)
+        link_add(&s->region, &slot_at(t, t->found.ids[i])->region);
+}
+
+static void drop_links(acs_region *region)
+{
+    for (uint32_t i = 0; i < region->link_count; i++)
+        link_drop(region->links[i].region, region->links[i].mirror);
+    region->link_count = 0;
+}
+
+bool acs_region_hide(acs_regions *regions, acs_region *region, uint32_t link)
+{
+    acs_region *other = region->links[link].region;
+    slot *s = slot_of(other);
+    acs_tile_set *set = s->only_read ? &regions->only_read : &regions->others;
+    if (other->shape.token)
+        return false;
+    const uint32_t piece = s->place.node;
+    const bool hidden = acs_tile_set_cut(set, &s->place, &region->shape);
+    if (hidden || s->place.node != piece)
+        other->serves = 0;
+    if (hidden) {
+        const uint32_t mirror = region->links[link].mirror;
+        link_drop(region, link);
+        link_drop(other, mirror);
+    }
+    return hidden && !s->place.node;
+}
+
 /* --------------------------------------------------------------------------------------------------------- eviction */
 
 /*
@@ -324,9 +372,7 @@ static void evict(acs_regions *t, slot *s)
     acs_region *region = &s->region;
 
     ACS_ASSERT(region->in_table && t->idle(t->user, region)); /* REG-3 */
-    for (uint32_t i = 0; i < region->link_count; i++)
-        link_drop(region->links[i].region, region->links[i].mirror);
-    region->link_count = 0;
+    drop_links(region);
     if (region->link_capacity > TUNE_REGION_LINKS_KEPT) {
         t->link_bytes -= region->link_capacity * sizeof *region->links;
         free(region->links);
@@ -344,7 +390,8 @@ static void evict(acs_regions *t, slot *s)
     region->commuters = NULL;
     index_remove(t, s);
     hash_remove(t, region);
-    s->region.in_table = false;
+    region->in_table = false;
+    region->serves = 0;
     region->next_free = t->free;
     t->free = region->id;
     t->count--;
@@ -386,30 +433,41 @@ void acs_regions_evict_idle(acs_regions *regions)
 
 /* ---------------------------------------------------------------------------------------------------- find and make */
 
-/* Make a region. All steps that can fail come first and leave no trace. */
-static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t hash)
+/* An idle region orders nothing: to forget it is cheaper than a link to it. */
+static void evict_found(acs_regions *t)
 {
-    slot *s = slot_peek(t);
-
-    if (s == NULL || !hash_reserve(t) || !search(t, shape) || !links_reserve(t, &s->region, t->found_live))
-        return NULL;
-    for (uint32_t i = 0; i < t->found_live; i++) {
-        acs_region *other = &slot_at(t, t->found.ids[i])->region;
-        if (!links_reserve(t, other, other->link_count + 1))
-            return NULL;
-    }
-    if (!index_insert(t, s, shape))
-        return NULL;
-
-    /* An idle region orders nothing: to forget it is cheaper than a link to it. */
     for (uint32_t i = t->found_live; i < t->found.count; i++)
         evict(t, slot_at(t, t->found.ids[i]));
+}
+
+/* Make a region. All steps that can fail come first and leave no trace. */
+static acs_region *region_make(acs_regions *t, const acs_shape *shape, uint64_t hash, bool only_read)
+{
+    slot *s = slot_peek(t);
+    acs_tile_place place = {0};
+
+    if (s == NULL || !hash_reserve(t) || !find_links(t, s, shape, only_read, &place))
+        return NULL;
+    evict_found(t);
     evict_some(t);
     slot_take(t, s, shape, hash);
-    for (uint32_t i = 0; i < t->found_live; i++)
-        link_add(&s->region, &slot_at(t, t->found.ids[i])->region);
+    link_found(t, s, only_read, place);
     hash_insert(t, (bucket){(uint32_t)hash, s->region.id});
     ACS_ASSERT(hash_find(t, shape, hash) == s);
+    return &s->region;
+}
+
+/* Make the links of a region anew, for more than it serves; nothing of it is hidden any more. */
+static acs_region *region_renew(acs_regions *t, slot *s, bool only_read)
+{
+    acs_tile_place place = {0};
+
+    if (!find_links(t, s, &s->region.shape, only_read, &place))
+        return NULL;
+    drop_links(&s->region);
+    index_remove(t, s);
+    evict_found(t);
+    link_found(t, s, only_read, place);
     return &s->region;
 }
 
@@ -421,14 +479,22 @@ static acs_region *used(acs_region *region)
     return region;
 }
 
+/* Whether a region has the links that an access needs. */
+static bool serves(const acs_region *region, uint8_t access)
+{
+    return (access & ACS_UPDATE & ~(unsigned)region->serves) == 0;
+}
+
 /* In the common path one hash lookup, without a search or an allocation. */
-acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape)
+acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape, uint8_t access)
 {
     uint64_t hash = shape_hash(shape);
     slot *s = hash_find(regions, shape, hash);
 
     if (ACS_UNLIKELY(s == NULL))
-        return region_make(regions, shape, hash);
+        return region_make(regions, shape, hash, !(access & ACS_WRITE));
+    if (ACS_UNLIKELY(!serves(&s->region, access)))
+        return region_renew(regions, s, s->only_read && !(access & ACS_WRITE));
     return used(&s->region);
 }
 
@@ -459,7 +525,7 @@ __attribute__((noinline)) static acs_region *known_shape(acs_regions *t, const a
     if (acs_shape_of(segment, &shape) != ACS_OK)
         return NULL;
     slot *s = hash_find(t, &shape, shape_hash(&shape));
-    if (s == NULL)
+    if (s == NULL || !serves(&s->region, segment->access))
         return NULL;
     return used(&s->region);
 }
@@ -470,7 +536,7 @@ acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment)
     if (ACS_UNLIKELY(segment->extent != ACS_EXTENT_BYTES || segment->rows != 1))
         return known_shape(regions, segment);
     slot *s = run_find(regions, segment->base, segment->row_bytes);
-    if (ACS_UNLIKELY(s == NULL))
+    if (ACS_UNLIKELY(s == NULL || !serves(&s->region, segment->access)))
         return NULL;
     return used(&s->region);
 }
@@ -508,5 +574,5 @@ uint64_t acs_regions_bytes(const acs_regions *regions)
 
     return sizeof *t + t->chunk_capacity * sizeof *t->chunks + (uint64_t)t->chunk_count * CHUNK_SLOTS * sizeof(slot) +
            (t->mask + 1ull) * sizeof *t->buckets + t->found.capacity * sizeof *t->found.ids + t->link_bytes +
-           acs_tile_set_bytes(&t->places);
+           acs_tile_set_bytes(&t->others) + acs_tile_set_bytes(&t->only_read);
 }

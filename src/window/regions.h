@@ -4,8 +4,12 @@
  * (tile_grid.h) and linked with the regions that it overlaps. depend.c owns the dependency state inside a region. One
  * thread at a time.
  *
- * REG-1  two regions in the table whose bytes overlap are linked with each other, unless one was idle when the other
- *        was made and has since been evicted.
+ * Two things keep the links few. A write hides bytes of older regions (acs_region_hide): later ops that touch these find
+ * the writer's region. And regions that were only read are not linked with each other. When such a region is named for
+ * more than it serves, its links are made anew.
+ *
+ * REG-1  a region that serves reads is linked with all that overlap it with bytes that are not hidden; but with those that
+ *        were only read, only if it serves writes, too.
  * REG-2  links are symmetric; `covers` at one end is `covered` at the other.
  * REG-3  a region that is not idle is never evicted. acs_regions_check() tells by brute force whether REG-1 and REG-2
  *        hold.
@@ -58,6 +62,7 @@ struct acs_region {
     uint32_t id;           /* from 1 */
     uint8_t touched;       /* used since the eviction clock passed */
     uint8_t in_table;      /* 0: the slot is free */
+    uint8_t serves;        /* accesses that it has the links for: bits of ACS_UPDATE */
     /* dependency state: window/depend.c */
     acs_ref writer;        /* newest writer */
     uint64_t epoch;        /* window.epoch of the state below, which is void if older than the window's */
@@ -120,11 +125,11 @@ bool acs_records_conflict(const struct acs_record *a, const struct acs_record *b
 bool acs_shape_covers(const acs_shape *a, const acs_shape *b);
 
 /*
- * Find or make the region of a shape, linked as REG-1 says. NULL: memory is exhausted; the table is as before. A
- * region never moves, but the next call may evict an idle one.
+ * Find or make the region of a shape, linked as REG-1 says for an access. NULL: memory is exhausted; the table is as
+ * before. A region never moves, but the next call may evict an idle one.
  */
-acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape);
-/* The region of a segment, if it is in the table; NULL: it is not, or the segment is empty or invalid. */
+acs_region *acs_regions_get(acs_regions *regions, const acs_shape *shape, uint8_t access);
+/* The region of a segment, if it is in the table and serves its access. NULL too if the segment is empty or invalid. */
 acs_region *acs_regions_known(acs_regions *regions, const acs_segment *segment);
 /*
  * Segments of the next ops to be inserted, and the prefetched regions that have the hashes of these segments. NULL: not
@@ -141,11 +146,11 @@ typedef struct acs_expected {
 /* Announce the segments of one op; after the last op, fetch. */
 void acs_regions_expect(const acs_regions *regions, acs_expected *expected, const acs_segment *segments, uint32_t count);
 void acs_regions_fetch(acs_regions *regions, acs_expected *expected);
-/* Whether the region is that of this segment, which is a run. */
+/* Whether the region is that of this segment, which is a run, and serves its access. */
 static inline bool acs_region_is_run(const acs_region *region, const acs_segment *s)
 {
-    return region->in_table && ((region->shape.base ^ s->base) | (region->shape.row_bytes ^ s->row_bytes) |
-                                (region->shape.rows ^ 1)) == 0;
+    return ((region->shape.base ^ s->base) | (region->shape.row_bytes ^ s->row_bytes) | (region->shape.rows ^ 1) |
+            (s->access & ACS_UPDATE & ~(unsigned)region->serves)) == 0;
 }
 /* Find the region of a shape; NULL: none. Does not count as a use. */
 acs_region *acs_regions_find(acs_regions *regions, const acs_shape *shape);
@@ -154,6 +159,11 @@ acs_region *acs_region_at(acs_regions *regions, uint32_t id);
 bool acs_region_more_commuters(acs_regions *regions, acs_region *region, uint32_t capacity);
 /* Double the capacity of the readers. False: memory is exhausted; the region is as before. */
 bool acs_region_more_readers(acs_regions *regions, acs_region *region);
+/*
+ * A region is written as a whole, so that its writer stands for all that touched these bytes before: hide them in the
+ * neighbour of this link, which goes. True: the whole neighbour is hidden. Never fails: what cannot be hidden stays linked.
+ */
+bool acs_region_hide(acs_regions *regions, acs_region *region, uint32_t link);
 /* Evict the idle neighbours of a region; for regions with many links. */
 void acs_region_drop_idle_links(acs_regions *regions, acs_region *region);
 /* Evict every idle region. */

@@ -24,16 +24,17 @@ static bool check_links(const acs_region *a)
     return true;
 }
 
-/* REG-1 for one region: it has as many links as regions that it overlaps, and none twice. */
+/* Whether bytes of b that are not hidden overlap a. */
+static bool meets(const acs_regions *t, const acs_region *a, const slot *b)
+{
+    if (!acs_shape_overlap(&a->shape, &b->region.shape))
+        return false;
+    return b->region.shape.token || acs_tile_set_meets(b->only_read ? &t->only_read : &t->others, b->place, &a->shape);
+}
+
+/* REG-1 for one region: it has the links that it needs, and none twice. */
 static bool check_overlaps(acs_regions *t, const acs_region *a)
 {
-    uint32_t overlaps = 0;
-
-    for (uint32_t id = 1; id <= t->high; id++) {
-        const slot *b = slot_at(t, id);
-        if (b->region.in_table && &b->region != a && acs_shape_overlap(&a->shape, &b->region.shape))
-            overlaps++;
-    }
     t->visit++;
     for (uint32_t i = 0; i < a->link_count; i++) {
         slot *s = slot_of(a->links[i].region);
@@ -41,7 +42,14 @@ static bool check_overlaps(acs_regions *t, const acs_region *a)
             return false;
         s->visit = t->visit;
     }
-    return overlaps == a->link_count;
+    for (uint32_t id = 1; id <= t->high && a->serves; id++) {
+        const slot *b = slot_at(t, id);
+        if (!b->region.in_table || &b->region == a || (a->serves == ACS_READ && b->only_read))
+            continue;
+        if (b->visit != t->visit && meets(t, a, b))
+            return false;
+    }
+    return true;
 }
 
 /* Quadratic in the number of regions. */

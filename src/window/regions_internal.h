@@ -15,7 +15,8 @@ enum {
 /* A region with the state of the search. Whole cache lines; the shape is in the first. */
 typedef struct acs_region_slot {
     _Alignas(2 * ACS_CACHE_LINE) acs_region region; /* CPUs fetch lines in pairs */
-    acs_tile_place place; /* place in the search index; unused for a token */
+    acs_tile_place place;     /* place in the search index; unused for a token */
+    bool only_read;       /* the index is that of `only_read`, not of `others` */
     uint32_t visit;       /* `visit` of the last search that met it */
 } slot;
 
@@ -36,7 +37,7 @@ struct acs_regions {
     uint32_t visit; /* number of the current search */
     bucket *buckets; /* linear probing; at most half in use (a quarter while the table is small), if memory allows */
     uint32_t mask;
-    acs_tile_set places; /* search index of the regions that have bytes */
+    acs_tile_set others, only_read; /* search indexes of the regions that have bytes, by whether they were only read */
     acs_id_list found;   /* result of the current search: overlapping regions, those in use first */
     uint32_t found_live;
     uint64_t link_bytes; /* bytes of links, and of readers outside of their regions */

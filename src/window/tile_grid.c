@@ -15,20 +15,9 @@ enum {
     LEVELS_MIN = 4
 };
 
-/* A rectangle of the plane; `column + width` may exceed the pitch. */
-typedef struct rect {
-    uint64_t row, column, rows, width;
-} rect;
-
 static uint64_t last_byte(const acs_shape *s)
 {
     return s->base + (s->rows - 1) * s->pitch + (s->row_bytes - 1);
-}
-
-/* The place of a shape in the plane of a grid. */
-static rect rect_of(const acs_tile_grid *grid, const acs_shape *s)
-{
-    return (rect){s->base / grid->pitch, s->base % grid->pitch, s->rows, s->row_bytes};
 }
 
 void acs_tile_set_init(acs_tile_set *set)
@@ -192,7 +181,11 @@ static void level_add(acs_tile_grid *grid, uint32_t index)
     if (level->first != 0)
         grid->nodes[level->first].level_prev = index;
     level->first = index;
-    level->count++;
+    const bool empty = level->count++ == 0;
+    level->row_low = empty || node->row < level->row_low ? node->row : level->row_low;
+    level->row_high = empty || node->row > level->row_high ? node->row : level->row_high;
+    level->column_low = empty || node->column < level->column_low ? node->column : level->column_low;
+    level->column_high = empty || node->column > level->column_high ? node->column : level->column_high;
 }
 
 static void level_remove(acs_tile_grid *grid, const acs_tile_node *node)
@@ -218,10 +211,9 @@ static void bounds_drop(acs_tile_grid *grid)
     grid->bounded = false;
 }
 
-/* Returns the node; 0: memory is exhausted. All that can fail is done before anything changes. */
-static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_t id)
+/* All that can fail is done before anything changes. */
+uint32_t acs_tile_grid_insert(acs_tile_grid *grid, acs_tile_rect r, uint32_t id)
 {
-    rect r = rect_of(grid, shape);
     uint32_t level;
 
     if (!node_reserve(grid) || !level_find(grid, r.rows, r.width, &level))
@@ -229,35 +221,38 @@ static uint32_t grid_insert(acs_tile_grid *grid, const acs_shape *shape, uint32_
     /* A larger grid keeps unused bounds longer, since making them again visits each of its nodes. */
     if (grid->bounded && ++grid->bounds_unused > TUNE_TILE_BOUNDS_UNUSED + grid->count)
         bounds_drop(grid);
-    if (grid->bounded && !acs_span_set_insert(&grid->bounds, shape->base, last_byte(shape), id))
+    const uint32_t index = grid->node_free;
+    const acs_tile_node made = {r.row, r.column, r.rows, r.width, .id = id, .level = level};
+    const uint64_t first = acs_tile_first(grid, &made), last = acs_tile_last(grid, &made);
+    if (grid->bounded && !acs_span_set_insert(&grid->bounds, first, last, index))
         return 0;
 
     ACS_ASSERT((r.rows - 1) >> grid->levels[level].row_shift == 0);     /* TILE-1 */
     ACS_ASSERT((r.width - 1) >> grid->levels[level].column_shift == 0); /* TILE-1 */
-    uint32_t index = grid->node_free;
-    acs_tile_node *node = &grid->nodes[index];
-    grid->node_free = node->next;
-    *node = (acs_tile_node){r.row, r.column, r.rows, r.width, .id = id, .level = level};
+    grid->node_free = grid->nodes[index].next;
+    grid->nodes[index] = made;
     bucket_insert(grid, index);
     level_add(grid, index);
     /* [low, high] only grows until the grid is empty: a range that is too wide costs a search, never a result. */
     grid->wrapping += r.column + r.width > grid->pitch;
-    if (grid->count == 0 || shape->base < grid->low)
-        grid->low = shape->base;
-    if (grid->count == 0 || last_byte(shape) > grid->high)
-        grid->high = last_byte(shape);
+    if (grid->count == 0 || first < grid->low)
+        grid->low = first;
+    if (grid->count == 0 || last > grid->high)
+        grid->high = last;
     grid->count++;
     ACS_ASSERT(!grid->bounded || grid->bounds.count == grid->count); /* TILE-2 */
     return index;
 }
 
-/* Never fails and frees no memory: the next tile takes the node. */
-static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id, uint32_t index)
+void acs_tile_grid_remove(acs_tile_grid *grid, uint32_t index)
 {
     acs_tile_node *node = &grid->nodes[index];
+    const uint64_t first = acs_tile_first(grid, node), last = acs_tile_last(grid, node);
 
-    ACS_ASSERT(node->id == id && grid->count > 0);
-    ACS_ASSERT(grid->low <= shape->base && last_byte(shape) <= grid->high); /* TILE-3 */
+    ACS_ASSERT(node->id != ACS_NO_REGION && grid->count > 0);
+    ACS_ASSERT(grid->low <= first && last <= grid->high); /* TILE-3 */
+    if (grid->bounded)
+        acs_span_set_remove(&grid->bounds, first, last, index);
     bucket_remove(grid, index);
     level_remove(grid, node);
     grid->wrapping -= node->column + node->width > grid->pitch;
@@ -265,8 +260,6 @@ static void grid_remove(acs_tile_grid *grid, const acs_shape *shape, uint32_t id
     node->next = grid->node_free;
     grid->node_free = index;
     grid->count--;
-    if (grid->bounded)
-        acs_span_set_remove(&grid->bounds, shape->base, last_byte(shape), id);
     ACS_ASSERT(!grid->bounded || grid->bounds.count == grid->count); /* TILE-2 */
 }
 
@@ -304,7 +297,7 @@ bool acs_tile_set_insert(acs_tile_set *set, const acs_shape *shape, uint32_t id,
         if (!acs_span_set_insert(&set->mixed, shape->base, last_byte(shape), id))
             return false;
     } else {
-        node = grid_insert(&set->grids[grid], shape, id);
+        node = acs_tile_grid_insert(&set->grids[grid], acs_tile_rect_of(&set->grids[grid], shape), id);
         if (node == 0)
             return false;
     }
@@ -314,10 +307,16 @@ bool acs_tile_set_insert(acs_tile_set *set, const acs_shape *shape, uint32_t id,
 
 void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id, acs_tile_place place)
 {
-    if (place.grid == ACS_TILE_MIXED)
+    if (place.grid == ACS_TILE_MIXED) {
         acs_span_set_remove(&set->mixed, shape->base, last_byte(shape), id);
-    else
-        grid_remove(&set->grids[place.grid], shape, id, place.node);
+        return;
+    }
+    acs_tile_grid *grid = &set->grids[place.grid];
+    for (uint32_t node = place.node, next; node != 0; node = next) {
+        ACS_ASSERT(grid->nodes[node].id == id);
+        next = grid->nodes[node].sibling;
+        acs_tile_grid_remove(grid, node);
+    }
 }
 
 /* ----------------------------------------------------------------------------------------------------------- search */
@@ -326,7 +325,7 @@ void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id,
  * One address has three names in the plane around a rectangle. They are (row, column), (row - 1, column + pitch) and
  * (row + 1, column - pitch). `turn` 0 to 2 selects a tile's name: (row - turn + 1, column + (turn - 1) * pitch).
  */
-static bool node_meets(const acs_tile_grid *grid, const acs_tile_node *a, const rect *q, uint64_t turn)
+static bool node_meets(const acs_tile_grid *grid, const acs_tile_node *a, const acs_tile_rect *q, uint64_t turn)
 {
     uint64_t row = q->row + turn, column = q->column + grid->pitch, at = a->column + turn * grid->pitch;
 
@@ -338,7 +337,7 @@ typedef struct window {
     uint64_t row, row_end, column, column_end;
 } window;
 
-static bool window_of(const acs_tile_grid *grid, const acs_tile_level *level, const rect *q, uint64_t turn, window *w)
+static bool window_of(const acs_tile_grid *grid, const acs_tile_level *level, const acs_tile_rect *q, uint64_t turn, window *w)
 {
     uint64_t cell_rows = 1ull << level->row_shift, cell_columns = 1ull << level->column_shift;
     /* Columns are counted from one pitch (turn 1), two (0) or none (2) to the left, to stay above zero. */
@@ -348,14 +347,20 @@ static bool window_of(const acs_tile_grid *grid, const acs_tile_level *level, co
     w->row_end = q->row + q->rows + turn - 1;
     w->column = column > left + cell_columns ? column - cell_columns - left : 0;
     w->column_end = end > left ? end - left : 0;
-    if (w->column_end > grid->pitch)
-        w->column_end = grid->pitch;
+    if (w->row < level->row_low)
+        w->row = level->row_low;
+    if (w->row_end > level->row_high + 1)
+        w->row_end = level->row_high + 1;
+    if (w->column < level->column_low)
+        w->column = level->column_low;
+    if (w->column_end > level->column_high + 1)
+        w->column_end = level->column_high + 1;
     return w->row < w->row_end && w->column < w->column_end;
 }
 
 /* Append the tiles of one cell that meet the rectangle. */
 static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_row, uint64_t cell_column,
-                       const rect *q, uint64_t turn, acs_id_list *found)
+                       const acs_tile_rect *q, uint64_t turn, acs_id_list *found)
 {
     const acs_tile_level *l = &grid->levels[level];
 
@@ -371,7 +376,7 @@ static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_
 }
 
 /* Append all tiles of a level that meet the rectangle; for rectangles that touch more cells than there are tiles. */
-static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, const rect *q, acs_id_list *found)
+static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, const acs_tile_rect *q, acs_id_list *found)
 {
     for (uint32_t i = level->first; i != 0; i = grid->nodes[i].level_next) {
         const acs_tile_node *node = &grid->nodes[i];
@@ -384,7 +389,7 @@ static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, c
 }
 
 /* Append the tiles of one level that meet the rectangle, cell by cell. */
-static bool level_query(const acs_tile_grid *grid, uint32_t index, const rect *q, acs_id_list *found)
+static bool level_query(const acs_tile_grid *grid, uint32_t index, const acs_tile_rect *q, acs_id_list *found)
 {
     const acs_tile_level *level = &grid->levels[index];
     /* Turn 0 finds tiles that wrap; turn 2 finds tiles that a wrapping rectangle meets in the next row. */
@@ -408,7 +413,7 @@ static bool level_query(const acs_tile_grid *grid, uint32_t index, const rect *q
     return true;
 }
 
-static bool grid_query(const acs_tile_grid *grid, const rect *q, acs_id_list *found)
+static bool grid_query(const acs_tile_grid *grid, const acs_tile_rect *q, acs_id_list *found)
 {
     for (uint32_t i = 0; i < grid->level_count; i++)
         if (grid->levels[i].count > 0 && !level_query(grid, i, q, found))
@@ -421,10 +426,9 @@ static bool bounds_build(acs_tile_grid *grid)
 {
     for (uint32_t i = 1; i <= grid->node_high; i++) {
         const acs_tile_node *n = &grid->nodes[i];
-        uint64_t base = n->row * grid->pitch + n->column;
         if (n->id == ACS_NO_REGION)
             continue;
-        if (!acs_span_set_insert(&grid->bounds, base, base + (n->rows - 1) * grid->pitch + n->width - 1, n->id)) {
+        if (!acs_span_set_insert(&grid->bounds, acs_tile_first(grid, n), acs_tile_last(grid, n), i)) {
             bounds_drop(grid);
             return false;
         }
@@ -440,7 +444,11 @@ static bool bounds_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs
         return false;
     /* A search keeps the bounds for another while. */
     grid->bounds_unused = 0;
-    return acs_span_set_query(&grid->bounds, first, last, found);
+    const uint32_t from = found->count;
+    const bool complete = acs_span_set_query(&grid->bounds, first, last, found);
+    for (uint32_t i = from; i < found->count; i++)
+        found->ids[i] = grid->nodes[found->ids[i]].id;
+    return complete;
 }
 
 /*
@@ -449,7 +457,7 @@ static bool bounds_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs
  */
 static bool runs_query(acs_tile_grid *grid, uint64_t first, uint64_t last, acs_id_list *found)
 {
-    rect q = {first / grid->pitch, first % grid->pitch, 1, last - first + 1};
+    acs_tile_rect q = {first / grid->pitch, first % grid->pitch, 1, last - first + 1};
     uint64_t cells = 0;
 
     /* A rectangle must be narrower than a row of the plane; see node_meets. */
@@ -471,7 +479,7 @@ static bool tiles_query(acs_tile_grid *grid, const acs_shape *shape, acs_id_list
 {
     /* A run of bytes shorter than a row is a tile of one row in any plane. */
     if (shape->pitch == grid->pitch || (shape->rows == 1 && shape->row_bytes < grid->pitch)) {
-        rect q = rect_of(grid, shape);
+        acs_tile_rect q = acs_tile_rect_of(grid, shape);
         return grid_query(grid, &q, found);
     }
     return bounds_query(grid, shape->base, last_byte(shape), found);

@@ -118,6 +118,7 @@ acs_entry *acs_window_take(acs_window *w, acs_op seq, acs_record *op)
     entry_clear(entry);
     w->holds[index].refs = 0;
     w->holds[index].stamp = 0;
+    w->upstream[index].count = 0;
     entry->index = entry->clock = index;
     entry->seq = seq;
     entry->op = op;
@@ -245,6 +246,9 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     if (down->level < level)
         down->level = level;
     w->counters.edges++;
+    acs_upstream *upstream = &w->upstream[down->index];
+    if (upstream->count < ACS_UPSTREAM_KEPT)
+        upstream->refs[upstream->count++] = (acs_ref){up->index, hold->generation};
     if (ACS_UNLIKELY(w->linked != NULL)) {
         w->linked(w->user, up, down);
         return;

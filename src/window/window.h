@@ -121,6 +121,13 @@ typedef struct acs_hold {
     uint64_t stamp;        /* own_stamp of the newest entry with an edge from here: no second edge is made */
 } acs_hold;
 
+/* The newest upstream entries of an entry, to find what they imply: see gathered.c. */
+enum { ACS_UPSTREAM_KEPT = 3 };
+typedef struct acs_upstream {
+    acs_ref refs[ACS_UPSTREAM_KEPT];
+    uint32_t count;
+} acs_upstream;
+
 /* A slot wait: the op must run behind position `value` of a slot, issued as `entry`. */
 typedef struct acs_slot_wait {
     uint64_t value;
@@ -149,6 +156,8 @@ typedef struct acs_life {
     uint32_t join, generation;
 } acs_life;
 
+enum { ACS_GATHERED_MOST = 64 };
+
 typedef struct acs_window_counters {
     uint64_t edges, joins, barriers, inserted, window_high, levels;
 } acs_window_counters;
@@ -175,6 +184,7 @@ typedef struct acs_window {
     uint32_t entry_count;  /* entries have the indices 1 to entry_count; 0 means none */
     acs_entry *entries;
     acs_hold *holds;       /* by entry */
+    acs_upstream *upstream; /* by entry */
     acs_slot_wait *slot_waits; /* by entry, then slot */
     uint64_t *clocks;      /* by entry, then slot: see acs_entry_clock */
     uint32_t free_entries; /* head of a list through queue_next */
@@ -191,6 +201,9 @@ typedef struct acs_window {
 
     acs_regions *regions;
     acs_expected expected;
+    bool gathers;          /* upstream entries of the op being inserted are listed, and linked later */
+    uint32_t gathered_count;
+    uint32_t gathered[ACS_GATHERED_MOST];
     acs_region **scratch;  /* regions of the op being inserted */
     uint32_t scratch_capacity;
     uint64_t insertion;    /* number of insertions */

@@ -70,12 +70,13 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->readers_most = config->linked ? TUNE_CAPTURE_READERS : w->entry_count;
     w->entries = aligned_alloc(ACS_CACHE_LINE, places * sizeof *w->entries);
     w->holds = calloc(places, sizeof *w->holds);
+    w->upstream = calloc(places, sizeof *w->upstream);
     w->slot_waits = calloc(places * w->slots, sizeof *w->slot_waits);
     w->clocks = calloc(places * w->slots, sizeof *w->clocks);
     w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
     w->by_seq = calloc(numbers, sizeof *w->by_seq);
     w->lives = calloc(w->joins, sizeof *w->lives);
-    if (!w->entries || !w->holds || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq || !w->lives) {
+    if (!w->entries || !w->holds || !w->upstream || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq || !w->lives) {
         acs_window_fini(w);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
     }
@@ -95,6 +96,7 @@ void acs_window_fini(acs_window *w)
         acs_regions_destroy(w->regions);
     free(w->entries);
     free(w->holds);
+    free(w->upstream);
     free(w->slot_waits);
     free(w->clocks);
     free(w->edges);

@@ -302,7 +302,8 @@ std::string cheap_executor()
     cudaDeviceProp device{};
     CHECK(file >= 0);
     CHECK_CUDA(cudaGetDeviceProperties(&device, 0));
-    CHECK(dprintf(file, "acs-costs 1\ngpu any %s\nresident_start_ns 1\nresident_hop_ns 1\nresident_op_ns 1\n", device.name) > 0);
+    const char rows[] = "resident_start_ns 1\nresident_hop_ns 1\nresident_op_ns 1\n";
+    CHECK(dprintf(file, "acs-costs 1\ngpu any %s\n%s", device.name, rows) > 0);
     close(file);
     return path;
 }

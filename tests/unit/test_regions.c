@@ -49,7 +49,7 @@ static acs_regions *table(uint32_t soft_cap)
 
 static acs_region *get(acs_regions *regions, acs_shape shape)
 {
-    acs_region *region = acs_regions_get(regions, &shape);
+    acs_region *region = acs_regions_get(regions, &shape, ACS_UPDATE);
 
     assert_non_null(region);
     assert_memory_equal(&region->shape.base, &shape.base, 4 * sizeof(uint64_t));

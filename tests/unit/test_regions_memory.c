@@ -95,7 +95,7 @@ static acs_region *get_after_failures(acs_regions *regions, const acs_shape *sha
 
     for (long nth = 0;; nth++) {
         g_until_failure = nth;
-        acs_region *region = acs_regions_get(regions, shape);
+        acs_region *region = acs_regions_get(regions, shape, ACS_UPDATE);
         g_until_failure = -1;
         if (region != NULL)
             return region;

@@ -278,7 +278,7 @@ static void insert_of_an_expected_op_whose_region_was_evicted_finds_its_own(void
     acs_window_expect(&s->w, &op, 1);
     acs_regions_evict_idle(s->w.regions);
     acs_shape other = {.base = AT(7 * PART), .row_bytes = 64, .rows = 1};
-    assert_non_null(acs_regions_get(s->w.regions, &other));
+    assert_non_null(acs_regions_get(s->w.regions, &other, ACS_UPDATE));
     (void)acs_window_insert(&s->w, op, &(acs_entry_traits){0});
     assert_int_equal(acs_regions_count(s->w.regions), 3);
     assert_int_equal(scene_state(s, KERNEL(s, ACS_IN(AT(0), 8))), ACS_ENTRY_PENDING);
