@@ -92,6 +92,13 @@ void acs_pause(void);
  */
 void acs_pause_briefly(void);
 
+/*
+ * Make room for `wanted` elements in a list, whose room grows to at least twice what it was. Its owner frees it. False:
+ * no memory; the list is as before.
+ */
+#define ACS_GROW(list, room, wanted) acs_grow(&(list), &(room), (wanted), sizeof *(list))
+bool acs_grow(void *list, uint32_t *room, uint64_t wanted, size_t bytes);
+
 static inline uint64_t acs_hash64(uint64_t x)
 {
     x ^= x >> 32;

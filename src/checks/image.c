@@ -18,16 +18,9 @@ static void add_range(acs_image *image, acs_memory_range range)
 {
     if (range.first == range.end || image->no_memory)
         return;
-    if (image->count == image->room) {
-        const size_t room = image->room ? 2 * image->room : 64;
-        acs_memory_range *list = realloc(image->list, room * sizeof *list);
-        image->no_memory = !list;
-        if (!list)
-            return;
-        image->list = list;
-        image->room = room;
-    }
-    image->list[image->count++] = range;
+    image->no_memory = !ACS_GROW(image->list, image->room, (uint64_t)image->count + 1);
+    if (!image->no_memory)
+        image->list[image->count++] = range;
 }
 
 static void add_block(void *user, const acs_block *block)

@@ -203,14 +203,8 @@ static acs_status add_free(acs_group *group, void *ptr, const acs_site *site)
     for (uint32_t i = 0; i < group->free_count; i++)
         if (group->frees[i].ptr == ptr)
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p was freed before, in the same group", ptr);
-    if (group->free_count == group->free_room) {
-        uint32_t room = group->free_room ? 2 * group->free_room : 16;
-        acs_held_free *more = realloc(group->frees, room * sizeof *more);
-        if (!more)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an acs_free that is held");
-        group->frees = more;
-        group->free_room = room;
-    }
+    if (!ACS_GROW(group->frees, group->free_room, group->free_count + 1))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an acs_free that is held");
     group->frees[group->free_count++] = (acs_held_free){ptr, site};
     return ACS_OK;
 }

@@ -50,23 +50,11 @@ const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *b, uint64_t address)
     return count < b->chunk_count ? &b->chunks[count] : NULL;
 }
 
-static bool reserve_chunks(acs_blocks *b)
-{
-    if (b->chunk_count < b->chunk_capacity)
-        return true;
-    uint32_t capacity = b->chunk_capacity ? 2 * b->chunk_capacity : 64;
-    acs_chunk *grown = realloc(b->chunks, capacity * sizeof *grown);
-    if (!grown)
-        return false;
-    b->chunks = grown;
-    b->chunk_capacity = capacity;
-    return true;
-}
-
 acs_status acs_blocks_add_chunk(acs_blocks *b, uint64_t base, uint64_t bytes)
 {
     acs_places starts = {.depth = 0};
-    if (!reserve_chunks(b) || !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
+    if (!ACS_GROW(b->chunks, b->chunk_capacity, b->chunk_count + 1) ||
+        !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of chunks");
     uint32_t at = chunks_up_to(b, base);
     ACS_ASSERT(at == 0 || b->chunks[at - 1].base + b->chunks[at - 1].bytes <= base);

@@ -24,21 +24,6 @@ typedef struct ordering {
     acs_nodes behind, own;
 } ordering;
 
-/* Make room for one more element. False: no memory. */
-static bool grow_list(void *list, uint32_t count, uint32_t *room)
-{
-    uint32_t **at = list;
-    if (count < *room)
-        return true;
-    const uint32_t more = *room ? 2 * *room : 1024;
-    uint32_t *grown = realloc(*at, more * sizeof *grown);
-    if (!grown)
-        return false;
-    *at = grown;
-    *room = more;
-    return true;
-}
-
 /* The op that a node stands for. */
 static uint32_t op_of_node(const ordering *o, const void *node)
 {
@@ -61,7 +46,7 @@ static uint32_t last_to_end(const ordering *o, const acs_nodes *nodes)
 static acs_status add_join(void *user, const acs_nodes *behind, acs_nodes *end)
 {
     ordering *o = user;
-    if (!grow_list(&o->joins, o->join_count, &o->join_room))
+    if (!ACS_GROW(o->joins, o->join_room, o->join_count + 1))
         return ACS_ERR_MEMORY;
     o->joins[o->join_count++] = last_to_end(o, behind);
     return acs_nodes_add(end, (void *)(JOIN | o->join_count)) ? ACS_OK : ACS_ERR_MEMORY;
@@ -88,7 +73,7 @@ static acs_status add_ups(ordering *o, acs_analysed_op *op)
             known = a->ups[k] == up;
         if (known)
             continue;
-        if (!grow_list(&a->ups, a->up_count, &o->up_room))
+        if (!ACS_GROW(a->ups, o->up_room, a->up_count + 1))
             return ACS_ERR_MEMORY;
         a->ups[a->up_count++] = up;
     }

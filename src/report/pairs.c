@@ -108,27 +108,13 @@ static void describe_fix(const acs_serial_pair *p, const acs_surroundings *aroun
 
 /* ------------------------------------------------------------------------------------------------------------ count */
 
-/* Room for one more pair. False: no memory. */
-static bool grow_pairs(acs_causes *causes)
-{
-    if (causes->pair_count < causes->pair_room)
-        return true;
-    const uint32_t room = causes->pair_room ? 2 * causes->pair_room : 64;
-    acs_serial_pair *grown = realloc(causes->pairs, room * sizeof *grown);
-    if (!grown)
-        return false;
-    causes->pairs = grown;
-    causes->pair_room = room;
-    return true;
-}
-
 static acs_serial_pair *find_pair(entry **table, acs_causes *causes, pair_key key)
 {
     entry *e = NULL;
     HASH_FIND(hh, *table, &key, sizeof key, e);
     if (e)
         return &causes->pairs[e->pair];
-    if (!grow_pairs(causes) || !(e = calloc(1, sizeof *e)))
+    if (!ACS_GROW(causes->pairs, causes->pair_room, causes->pair_count + 1) || !(e = calloc(1, sizeof *e)))
         return NULL;
     e->key = key;
     e->pair = causes->pair_count;

@@ -23,14 +23,9 @@ static void add_part(walk *w, uint64_t from, uint32_t op, uint8_t reason)
         from = w->a->first_ns;
     if (from >= w->now)
         return;
-    if (p->count == p->room) {
-        const uint32_t room = p->room ? 2 * p->room : 256;
-        acs_path_part *grown = realloc(p->parts, room * sizeof *grown);
-        w->full = !grown;
-        if (!grown)
-            return;
-        p->parts = grown;
-        p->room = room;
+    if (!ACS_GROW(p->parts, p->room, p->count + 1)) {
+        w->full = true;
+        return;
     }
     p->parts[p->count++] = (acs_path_part){from, w->now, op, w->next, reason};
     p->ns[reason] += w->now - from;

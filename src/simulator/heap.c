@@ -4,10 +4,6 @@
  */
 #include "simulator/internal.h"
 
-#include <stdlib.h>
-
-enum { HEAP_FIRST = 256 };
-
 static bool before(const sim_happening *a, const sim_happening *b)
 {
     return a->when != b->when ? a->when < b->when : a->order < b->order;
@@ -17,14 +13,8 @@ bool acs_sim_heap_put(sim_heap *heap, sim_happening happening)
 {
     uint32_t i;
 
-    if (heap->used == heap->capacity) {
-        uint32_t capacity = heap->capacity ? heap->capacity * 2 : HEAP_FIRST;
-        sim_happening *grown = realloc(heap->at, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        heap->at = grown;
-        heap->capacity = capacity;
-    }
+    if (!ACS_GROW(heap->at, heap->capacity, heap->used + 1))
+        return false;
     happening.order = heap->order++;
     for (i = heap->used++; i > 0 && before(&happening, &heap->at[(i - 1) / 2]); i = (i - 1) / 2)
         heap->at[i] = heap->at[(i - 1) / 2];

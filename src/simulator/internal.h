@@ -5,6 +5,7 @@
 #ifndef ACS_SIM_INTERNAL_H
 #define ACS_SIM_INTERNAL_H
 
+#include "base/base.h"
 #include "simulator/machine.h"
 
 typedef enum sim_what {
@@ -176,7 +177,7 @@ struct acs_sim {
 /* timeline.c */
 
 /* Make room for one more element. False, and `failed` is set: no memory. */
-bool acs_sim_grow(acs_sim *sim, void **array, uint32_t used, uint32_t *capacity, size_t size);
+#define ACS_SIM_GROW(sim, list, room, used) (ACS_GROW(list, room, (used) + 1) || !((sim)->failed = true))
 uint64_t acs_sim_later(uint64_t a, uint64_t b);
 void acs_sim_happen(acs_sim *sim, uint64_t when, sim_what what, uint32_t index, uint32_t node);
 /* Arrange a look at a queue at `when`. */

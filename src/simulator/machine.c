@@ -69,8 +69,7 @@ static bool try_wait(acs_sim *sim, const sim_item *item, uint32_t queue)
     sim_stream *stream = &sim->stream[item->stream];
 
     if (is_pending(event, item->amount)) {
-        if (acs_sim_grow(sim, (void **)&event->waiters, event->waiter_count, &event->waiter_capacity,
-                         sizeof *event->waiters))
+        if (ACS_SIM_GROW(sim, event->waiters, event->waiter_capacity, event->waiter_count))
             event->waiters[event->waiter_count++] = queue;
         return false;
     }
@@ -352,7 +351,7 @@ void acs_sim_record(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event)
 {
     sim_event *e = &sim->event[event];
 
-    if (!acs_sim_grow(sim, (void **)&e->pending, e->pending_count, &e->pending_capacity, sizeof *e->pending))
+    if (!ACS_SIM_GROW(sim, e->pending, e->pending_capacity, e->pending_count))
         return;
     e->pending[e->pending_count++] = ++e->records;
     enqueue(sim, now, (sim_item){.kind = ITEM_RECORD, .stream = stream, .index = event, .amount = e->records});
@@ -376,7 +375,7 @@ uint32_t acs_sim_stream(acs_sim *sim, uint32_t device)
 {
     sim_device *d = &sim->device[device];
 
-    if (!acs_sim_grow(sim, (void **)&sim->stream, sim->streams, &sim->stream_capacity, sizeof *sim->stream))
+    if (!ACS_SIM_GROW(sim, sim->stream, sim->stream_capacity, sim->streams))
         return ACS_SIM_NONE;
     sim->stream[sim->streams] = (sim_stream){.queue = d->first_queue + d->next_queue};
     d->next_queue = (d->next_queue + 1) % sim->gpu.queues;
@@ -385,7 +384,7 @@ uint32_t acs_sim_stream(acs_sim *sim, uint32_t device)
 
 uint32_t acs_sim_event(acs_sim *sim)
 {
-    if (!acs_sim_grow(sim, (void **)&sim->event, sim->events, &sim->event_capacity, sizeof *sim->event))
+    if (!ACS_SIM_GROW(sim, sim->event, sim->event_capacity, sim->events))
         return ACS_SIM_NONE;
     memset(&sim->event[sim->events], 0, sizeof *sim->event);
     return sim->events++;

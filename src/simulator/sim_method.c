@@ -67,17 +67,9 @@ static uint32_t take_graph(acs_sim_state *s)
 static void give_graph(acs_sim_state *s, uint32_t graph)
 {
     acs_sim_methods *methods = &s->methods;
-    uint32_t capacity = methods->spare_capacity ? methods->spare_capacity * 2 : 16;
-    uint32_t *grown = methods->spare;
 
-    if (methods->spare_used == methods->spare_capacity) {
-        grown = realloc(methods->spare, capacity * sizeof *grown);
-        if (!grown)
-            return;
-        methods->spare = grown;
-        methods->spare_capacity = capacity;
-    }
-    methods->spare[methods->spare_used++] = graph;
+    if (ACS_GROW(methods->spare, methods->spare_capacity, methods->spare_used + 1))
+        methods->spare[methods->spare_used++] = graph;
 }
 
 /* Destroy an executable graph. */

@@ -66,7 +66,7 @@ static uint32_t cohort_take(acs_sim *sim, bool many)
     sim_cohort *cohort;
 
     if (index == ACS_SIM_NONE) {
-        if (!acs_sim_grow(sim, (void **)&sim->cohort, sim->cohorts, &sim->cohort_capacity, sizeof *sim->cohort))
+        if (!ACS_SIM_GROW(sim, sim->cohort, sim->cohort_capacity, sim->cohorts))
             return ACS_SIM_NONE;
         index = sim->cohorts++;
         memset(&sim->cohort[index], 0, sizeof sim->cohort[index]);

@@ -1,29 +1,8 @@
 /*
- * The bottom of the machine: what will happen, the front end's turns, the ends of a stream's items, and arrays that
- * grow. Called by machine.c, sms.c and graph.c, which decide what happens. Never looks into a queue or a graph.
+ * The bottom of the machine: what will happen, the front end's turns, and the ends of a stream's items.
+ * Called by machine.c, sms.c and graph.c, which decide what happens. Never looks into a queue or a graph.
  */
 #include "simulator/internal.h"
-
-#include <stdlib.h>
-
-enum { GROW_FIRST = 16 };
-
-bool acs_sim_grow(acs_sim *sim, void **array, uint32_t used, uint32_t *capacity, size_t size)
-{
-    uint32_t grown_capacity = *capacity ? *capacity * 2 : GROW_FIRST;
-    void *grown;
-
-    if (used < *capacity)
-        return true;
-    grown = realloc(*array, grown_capacity * size);
-    if (!grown) {
-        sim->failed = true;
-        return false;
-    }
-    *array = grown;
-    *capacity = grown_capacity;
-    return true;
-}
 
 void acs_sim_happen(acs_sim *sim, uint64_t when, sim_what what, uint32_t index, uint32_t node)
 {
@@ -56,7 +35,7 @@ uint32_t acs_sim_run_take(acs_sim *sim)
         sim->free_run = sim->run[index].next;
         return index;
     }
-    if (!acs_sim_grow(sim, (void **)&sim->run, sim->runs, &sim->run_capacity, sizeof *sim->run))
+    if (!ACS_SIM_GROW(sim, sim->run, sim->run_capacity, sim->runs))
         return ACS_SIM_NONE;
     return sim->runs++;
 }
