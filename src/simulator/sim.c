@@ -327,22 +327,15 @@ static acs_status sim_open(const acs_backend_config *config, acs_backend **backe
 }
 
 const acs_backend_ops acs_backend_sim = {
+    ACS_HOST_OPS,
     .id = ACS_BACKEND_SIM,
     .notifies = false,
-    .host_calls = true,
     .single_thread = true,
     .open = sim_open,
     .close = sim_close,
-    .thread_enter = acs_host_thread_enter,
     .check = acs_sim_check,
     .submit = acs_sim_submit,
     .poll = sim_poll,
-    .stream_record = acs_host_stream_record,
-    .event_release = acs_host_event_release,
     .memory_alloc = sim_memory_alloc,
-    .memory_free = acs_host_memory_free,
-    .memory_state = acs_host_memory_state,
-    .links = acs_host_links,
-    .capacity = acs_host_capacity,
     .share_find = acs_sim_share_find,
 };
