@@ -109,6 +109,16 @@ static inline uint64_t acs_hash64(uint64_t x)
     return x;
 }
 
+static inline uint64_t acs_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t acs_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline uint32_t acs_round_up_pow2(uint32_t n)
 {
     uint32_t p = 1;
