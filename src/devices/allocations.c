@@ -183,10 +183,9 @@ acs_status acs_allocations_add(acs_allocations *table, acs_block *from)
                                   .memory = (uint8_t)from->kind, .site = from->site};
     if (!from->ptr || from->bytes == 0 || block.base + block.bytes < block.base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", from->bytes, from->ptr);
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     acs_status status = insert_block_locked(table, &block);
     from->id = table->last_id;
-    acs_lock_release(&table->lock);
     return status;
 }
 
@@ -220,31 +219,26 @@ static acs_status refuse_free_locked(acs_allocations *table, const void *ptr)
  */
 acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy)
 {
-    acs_status status = ACS_OK;
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
-    if (n && n->block.state == ACS_ALLOCATION_LIVE) {
-        n->block.state = ACS_ALLOCATION_FREEING;
-        list_remove(n);
-        list_append(&table->freeing, n);
-        *copy = n->block;
-    } else {
-        status = refuse_free_locked(table, ptr);
-    }
-    acs_lock_release(&table->lock);
-    return status;
+    if (!n || n->block.state != ACS_ALLOCATION_LIVE)
+        return refuse_free_locked(table, ptr);
+    n->block.state = ACS_ALLOCATION_FREEING;
+    list_remove(n);
+    list_append(&table->freeing, n);
+    *copy = n->block;
+    return ACS_OK;
 }
 
 void acs_allocations_cancel_free(acs_allocations *table, const void *ptr)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
     if (n && n->block.state == ACS_ALLOCATION_FREEING) {
         n->block.state = ACS_ALLOCATION_LIVE;
         list_remove(n);
         list_append(&table->live, n);
     }
-    acs_lock_release(&table->lock);
 }
 
 /* The freed block with this id, if it is still remembered. */
@@ -260,29 +254,27 @@ static acs_allocation *freed_with_id_locked(acs_allocations *table, uint32_t id)
 /* The free op may have run already when its queueing thread comes here, and the address may be another block's. */
 void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, uint32_t id, acs_op op)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
     acs_allocation *block = n && n->block.id == id ? &n->block : freed_with_id_locked(table, id);
     if (block)
         block->freed_by = op;
-    acs_lock_release(&table->lock);
 }
 
 /* Does nothing if the address was given out again already: clear_range_locked has moved the block. */
 void acs_allocations_end_free(acs_allocations *table, const void *ptr)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
     if (n && n->block.state == ACS_ALLOCATION_FREEING)
         remember_freed_locked(table, n);
-    acs_lock_release(&table->lock);
 }
 
 bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, uint64_t *freed)
 {
     bool any = false;
     *op = 0;
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     for (const node *n = table->freeing.next; n != &table->freeing && !*op; n = n->next) {
         any |= n->block.memory == memory;
         *op = n->block.memory == memory ? n->block.freed_by : 0;
@@ -292,51 +284,45 @@ bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, u
         *op = table->freed[(table->freed_total - 1) % TUNE_FREED_KEPT].freed_by;
     }
     *freed = table->freed_total;
-    acs_lock_release(&table->lock);
     return any;
 }
 
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     const node *n = holding_locked(table, address);
     const acs_allocation *block = n ? &n->block : latest_freed_locked(table, address);
     if (block)
         *copy = *block;
-    acs_lock_release(&table->lock);
     return block != NULL;
 }
 
 bool acs_allocations_meet(acs_allocations *table, uint64_t base, uint64_t bytes, acs_allocation *copy)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     const node *n = in_range_locked(table, base, bytes);
     bool live = n && n->block.state == ACS_ALLOCATION_LIVE;
     if (live)
         *copy = n->block;
-    acs_lock_release(&table->lock);
     return live;
 }
 
 void acs_allocations_each(acs_allocations *table, void (*visit)(void *user, const acs_block *block), void *user)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     for (const node *n = table->live.next; n != &table->live; n = n->next) {
         const acs_block block = acs_allocation_block(&n->block);
         visit(user, &block);
     }
-    acs_lock_release(&table->lock);
 }
 
 bool acs_allocations_take(acs_allocations *table, acs_allocation *copy)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = table->live.next != &table->live ? table->live.next : table->freeing.next;
-    bool any = n != &table->freeing;
-    if (any) {
-        *copy = n->block;
-        remove_locked(table, n);
-    }
-    acs_lock_release(&table->lock);
-    return any;
+    if (n == &table->freeing)
+        return false;
+    *copy = n->block;
+    remove_locked(table, n);
+    return true;
 }

@@ -5,6 +5,7 @@
  */
 #include "devices/ledger_internal.h"
 
+#include "base/lock.h"
 #include "base/tuning.h"
 
 #include <errno.h>
@@ -125,13 +126,12 @@ static void watch_ledger_forks(void)
 
 static void ledgers_remove(const acs_ledger *l)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     for (acs_ledger **at = &g_ledgers; *at; at = &(*at)->next)
         if (*at == l) {
             *at = l->next;
             break;
         }
-    pthread_mutex_unlock(&g_mutex);
 }
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
@@ -200,11 +200,10 @@ static acs_status fill_file(int file, const char *path)
 /* A mapping keeps the file open, too, so a child of fork gets none. */
 static void *map_file(int file)
 {
-    pthread_mutex_lock(&g_mutex); /* no fork falls between */
+    ACS_HOLD_MUTEX(&g_mutex); /* no fork falls between */
     void *at = mmap(NULL, sizeof(acs_ledger_table), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (at != MAP_FAILED)
         (void)madvise(at, sizeof(acs_ledger_table), MADV_DONTFORK);
-    pthread_mutex_unlock(&g_mutex);
     return at;
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/tuning.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,18 +39,6 @@ static void load_topology(acs_topology *t, const acs_context *context)
     *acs_error_thread() = before;
 }
 
-static acs_status read_topology(acs_topology *t, const char *path)
-{
-    char name[ACS_OPTION_TEXT_BYTES + 16];
-    (void)snprintf(name, sizeof name, "ACS_TOPOLOGY: '%s'", path);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", name, strerror(errno));
-    acs_status status = acs_topology_read(t, file, name);
-    (void)fclose(file); /* was only read */
-    return status;
-}
-
 /* Read the links from the file that the options name; else as measured; else as the backend estimates them. */
 static acs_status open_topology(acs_context *context)
 {
@@ -61,7 +48,7 @@ static acs_status open_topology(acs_context *context)
     ACS_TRY(context->backend->ops->links(context->backend, t));
     const acs_topology found = *t;
     if (name[0])
-        ACS_TRY(read_topology(t, name));
+        ACS_TRY(acs_topology_open(t, name));
     else
         load_topology(t, context);
     /* The backend decides what ops may do: a file can remove peer access, but never add it. */
@@ -240,12 +227,11 @@ void acs_device_choice_ended(acs_context *context, const acs_record *record, acs
 uint32_t acs_device_choice_take_failed(acs_context *context, acs_failed_copy **copies)
 {
     acs_device_choice *s = context->device_choice;
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     const uint32_t count = s->failed_count;
     *copies = s->failed;
     s->failed = NULL;
     s->failed_count = 0;
-    acs_lock_release(&context->core.lock);
     return count;
 }
 
