@@ -27,7 +27,7 @@ static void pop(acs_sim *sim, sim_queue *q)
 
     if (q->tail - q->head > 1) {
         const sim_item *next = item_at(q, q->head + 1);
-        uint64_t since = acs_sim_later(acs_sim_later(q->head_since, head->arrival), next->arrival);
+        uint64_t since = acs_max(acs_max(q->head_since, head->arrival), next->arrival);
         if (next->stream != head->stream && since < sim->now)
             sim->device[q->device].count.blocked_ns += sim->now - since;
     }
@@ -74,7 +74,7 @@ static bool try_wait(acs_sim *sim, const sim_item *item, uint32_t queue)
         return false;
     }
     if (item->amount)
-        stream->free_at = acs_sim_later(stream->free_at, event->at + sim->gpu.device.event_hop);
+        stream->free_at = acs_max(stream->free_at, event->at + sim->gpu.device.event_hop);
     acs_sim_item_done(sim, item->stream);
     return true;
 }
@@ -102,7 +102,7 @@ static uint64_t copy_reserve(acs_sim *sim, sim_run *run, const sim_item *item)
         if (device->engine_free[i] < *engine)
             engine = &device->engine_free[i];
     }
-    start = acs_sim_later(acs_sim_later(sim->now, *engine), acs_sim_later(*link, peer ? peer->from_peer_free : 0));
+    start = acs_max(acs_max(sim->now, *engine), acs_max(*link, peer ? peer->from_peer_free : 0));
     run->ns = sim->gpu.device.copy_latency + link_ns(item->amount, mbps);
     *engine = *link = start + run->ns;
     if (peer)
@@ -320,7 +320,7 @@ static void enqueue(acs_sim *sim, uint64_t now, sim_item item)
         return;
     item.arrival = now + sim->gpu.device.launch_latency;
     if (q->tail != q->head)
-        item.arrival = acs_sim_later(item.arrival, item_at(q, q->tail - 1)->arrival);
+        item.arrival = acs_max(item.arrival, item_at(q, q->tail - 1)->arrival);
     if (q->tail == q->head) {
         q->head_since = item.arrival;
         acs_sim_wake(sim, stream->queue, item.arrival);

@@ -119,7 +119,7 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     uint64_t progress = 0;
     bool lost;
 
-    acs_lock_acquire(&s->lock);
+    ACS_HOLD(&s->lock);
     if (!s->lost)
         pass_time(s);
     if (!s->lost && acs_sim_fault(&s->faults, ACS_FAULT_LOST)) /* it is lost once, and counted once */
@@ -138,7 +138,6 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     }
     if (progress > slot->visible)
         *completed = progress;
-    acs_lock_release(&s->lock);
     return lost ? ACS_FAIL(ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost") : ACS_OK;
 }
 
@@ -146,9 +145,8 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
 
 static acs_status inject_memory_fault(acs_sim_state *s, size_t bytes)
 {
-    acs_lock_acquire(&s->lock);
+    ACS_HOLD(&s->lock);
     bool fails = acs_sim_fault(&s->faults, ACS_FAULT_MEMORY);
-    acs_lock_release(&s->lock);
     return fails ? ACS_FAIL(ACS_ERR_MEMORY, ACS_SIM_NATIVE_MEMORY, "injected: no memory for %zu bytes", bytes) : ACS_OK;
 }
 
