@@ -114,6 +114,19 @@ void acs_relocatables_close(acs_context *context);
  */
 void acs_relocatables_enter(acs_context *context);
 void acs_relocatables_leave(acs_context *context);
+/* Hold the lock from here to the end of the block, in whichever way that is left. */
+#define ACS_HOLD_BLOCKS(context)                                                                                       \
+    __attribute__((cleanup(acs_relocatables_held_end), unused)) acs_context *acs_held_blocks =                         \
+        acs_relocatables_held_begin(context)
+static inline acs_context *acs_relocatables_held_begin(acs_context *context)
+{
+    acs_relocatables_enter(context);
+    return context;
+}
+static inline void acs_relocatables_held_end(acs_context *const *context)
+{
+    acs_relocatables_leave(*context);
+}
 /* Take the lock if that needs no wait. False: another thread has it, or that of program order. */
 bool acs_relocatables_try(acs_context *context);
 /* Whether there are no relocatable blocks, and never were lazy ones. */
