@@ -55,10 +55,8 @@ bool acs_capture_mine(acs_context *context)
 {
     if (!tl_open)
         return false;
-    acs_lock_acquire(&context->captures->lock);
-    bool mine = section_mine_locked(context) != NULL;
-    acs_lock_release(&context->captures->lock);
-    return mine;
+    ACS_HOLD(&context->captures->lock);
+    return section_mine_locked(context) != NULL;
 }
 
 static void section_close_locked(acs_context *context, acs_section *section)
@@ -99,9 +97,8 @@ void acs_capture_abandon(acs_context *context)
 {
     if (!acs_capture_on(context))
         return;
-    acs_lock_acquire(&context->captures->lock);
+    ACS_HOLD(&context->captures->lock);
     section_close_locked(context, section_mine_locked(context));
-    acs_lock_release(&context->captures->lock);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- captures */
@@ -359,19 +356,15 @@ const void *acs_capture_current(acs_context *context)
 {
     if (!acs_capture_on(context))
         return NULL;
-    acs_lock_acquire(&context->captures->lock);
-    const acs_capture *capture = section_mine_locked(context)->capture;
-    acs_lock_release(&context->captures->lock);
-    return capture;
+    ACS_HOLD(&context->captures->lock);
+    return section_mine_locked(context)->capture;
 }
 
 acs_status acs_capture_memory(acs_context *context, size_t bytes, void **memory)
 {
-    acs_lock_acquire(&context->captures->lock);
+    ACS_HOLD(&context->captures->lock);
     const acs_section *section = section_mine_locked(context);
-    acs_status status = ops_of(context)->scratch(context->backend, section->stream, section->capture->id, bytes, memory);
-    acs_lock_release(&context->captures->lock);
-    return status;
+    return ops_of(context)->scratch(context->backend, section->stream, section->capture->id, bytes, memory);
 }
 
 uint64_t acs_captures_count(acs_context *context)
@@ -538,11 +531,10 @@ static acs_status end_locked(acs_draft *draft, void *stream, uint64_t id, const 
 /* Close the thread's section if its stream is part of another capture by now. */
 static void close_void(acs_context *context, void *stream)
 {
-    acs_lock_acquire(&context->captures->lock);
+    ACS_HOLD(&context->captures->lock);
     acs_section *section = section_mine_locked(context);
     if (section && section->stream == stream)
         section_close_locked(context, section);
-    acs_lock_release(&context->captures->lock);
 }
 
 acs_status acs_capture_end(acs_draft *draft, void *stream)

@@ -236,10 +236,9 @@ static acs_status start_threads(host_backend *h)
 /* Threads leave only when no op can run any more. */
 static void send_home(host_backend *h)
 {
-    acs_lock_acquire(&h->lock);
+    ACS_HOLD(&h->lock);
     atomic_store_explicit(&h->closing, true, memory_order_relaxed); /* a hint, see the struct */
     acs_cond_broadcast(&h->work);
-    acs_lock_release(&h->lock);
 }
 
 /* The core closes the backend when all ops have completed. */
@@ -379,19 +378,16 @@ static void host_give_up(acs_backend *backend)
 {
     host_backend *h = (host_backend *)backend;
 
-    acs_lock_acquire(&h->lock);
+    ACS_HOLD(&h->lock);
     h->given_up = true;
     acs_cond_broadcast(&h->room);
-    acs_lock_release(&h->lock);
 }
 
 /* Whether an executor is inside an op. After the give-up an idle one stays idle, for no op can be claimed. */
 static bool is_busy(host_backend *h, const host_runner *runner)
 {
-    acs_lock_acquire(&h->lock);
-    bool busy = runner->busy;
-    acs_lock_release(&h->lock);
-    return busy;
+    ACS_HOLD(&h->lock);
+    return runner->busy;
 }
 
 /* Detach executors that are inside an op, and join the others. A detached one leaves when its op ends, if ever. */

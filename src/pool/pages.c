@@ -172,11 +172,6 @@ static uint64_t collect(acs_pages *p, acs_page_plan *plan, uint64_t wanted, uint
 
 /* ------------------------------------------------------------------------------------------------------------- plans */
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t idle_bytes(const acs_range *range, acs_op settled)
 {
     return range && range->free && range->last <= settled ? range->bytes : 0;
@@ -223,7 +218,7 @@ bool acs_pages_plan_growth(acs_pages *p, const acs_page_wish *wish, acs_page_pla
     if (wish->move)
         moved = collect(p, plan, bytes, hole->bytes, wish->settled, beside);
     else
-        bytes += smaller(wish->added / p->ops->page * p->ops->page, hole->bytes - bytes);
+        bytes += acs_min(wish->added / p->ops->page * p->ops->page, hole->bytes - bytes);
     plan->moved = moved;
     plan->fresh = moved < bytes ? bytes - moved : 0;
     plan->range = acs_arena_open(hole, moved + plan->fresh);

@@ -98,11 +98,6 @@ static bool follow_caller(walk *w, uint32_t op)
     return false;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint8_t reason_of(uint8_t conflict)
 {
     static const uint8_t reasons[ACS_CONFLICT_COUNT] = {
@@ -122,8 +117,8 @@ static bool step_back(walk *w)
     const uint64_t stream = op->behind == ACS_PLACE_NONE ? 0 : w->a->ops[op->behind].ended;
     add_part(w, op->began, number, w->reason);
     w->next = number;
-    add_part(w, later(from->issued, later(dependence, stream)), number, ACS_PATH_START);
-    if (later(dependence, stream) >= from->inserted && later(dependence, stream) > op->entered) {
+    add_part(w, acs_max(from->issued, acs_max(dependence, stream)), number, ACS_PATH_START);
+    if (acs_max(dependence, stream) >= from->inserted && acs_max(dependence, stream) > op->entered) {
         go_on(w, dependence >= stream ? op->waited_for : op->behind,
               dependence >= stream ? reason_of(op->conflict) : ACS_PATH_STREAM, number);
         return true;

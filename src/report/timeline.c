@@ -271,11 +271,6 @@ static int by_issue(const void *a, const void *b)
     return (x->issued > y->issued) - (x->issued < y->issued);
 }
 
-static uint64_t least_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Join what was handed over together. Returns the number of batches. */
 static uint32_t join_batches(batch *list, uint32_t count)
 {
@@ -289,9 +284,9 @@ static uint32_t join_batches(batch *list, uint32_t count)
             continue;
         }
         last->ops += list[i].ops;
-        last->issued = least_of(last->issued, list[i].issued);
+        last->issued = acs_min(last->issued, list[i].issued);
         last->booked = list[i].booked > last->booked ? list[i].booked : last->booked;
-        last->began = least_of(last->began, list[i].began);
+        last->began = acs_min(last->began, list[i].began);
         last->ended = list[i].ended > last->ended ? list[i].ended : last->ended;
     }
     if (used)

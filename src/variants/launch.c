@@ -26,11 +26,8 @@ static acs_op launch_fixed(acs_context *context, const acs_launch_params *p, con
 {
     acs_version_launch v;
     acs_status status;
-    if (acs_variant_make(p, set, number, &v, &status)) {
-        v.params.attributes.fit = 0;
-        return next(context, &v.params);
-    }
-    if (status == ACS_OK && !p->attributes.variant && acs_variant_make(p, set, 0, &v, &status)) {
+    if (acs_variant_make(p, set, number, &v, &status) ||
+        (status == ACS_OK && !p->attributes.variant && acs_variant_make(p, set, 0, &v, &status))) {
         v.params.attributes.fit = 0;
         return next(context, &v.params);
     }

@@ -31,9 +31,8 @@ acs_status acs_tune_store(acs_variant_book *book)
 {
     if (!book->file[0])
         ACS_TRY(acs_profile_path(&book->profile, book->file));
-    pthread_mutex_lock(&book->mutex);
+    ACS_HOLD_MUTEX(&book->mutex);
     const acs_status status = acs_profile_store(&book->profile, book->file);
-    pthread_mutex_unlock(&book->mutex);
     if (status != ACS_OK)
         fprintf(stderr, "acs-tune: the profile cannot be written: %s\n", acs_error_thread()->text);
     return status;
