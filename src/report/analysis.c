@@ -66,12 +66,6 @@ static acs_status take_labels(acs_analysis *a)
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* Whether the ops of its batch run beside it, not before it. */
-static bool is_beside(const acs_recorded_op *op)
-{
-    return op->bundled || op->whole != ACS_PLACE_NONE;
-}
-
 /* An op in the order of its slot. */
 typedef struct slot_op {
     int16_t slot;
@@ -113,7 +107,8 @@ static acs_status find_behind(acs_analysis *a)
     qsort(order, count, sizeof *order, by_slot);
     for (uint32_t i = 0; i < count; i++) {
         const bool first = i == 0 || order[i].slot != order[i - 1].slot;
-        const bool same = !first && is_beside(acs_analysis_recorded(a, order[i].op)) && order[i].batch == order[i - 1].batch;
+        const bool beside = acs_analysis_is_bundled(acs_analysis_recorded(a, order[i].op));
+        const bool same = !first && beside && order[i].batch == order[i - 1].batch;
         last = first ? ACS_PLACE_NONE : last;
         before = same ? before : last;
         a->ops[order[i].op].behind = before;
@@ -489,35 +484,34 @@ static void take_ops(acs_analysis *a)
     }
 }
 
+static acs_status analyse(acs_analysis *a, bool in_order)
+{
+    if (!a->ops || !a->labels)
+        return ACS_ERR_MEMORY;
+    take_ops(a);
+    ACS_TRY(take_labels(a));
+    ACS_TRY(acs_analysis_index_blocks(a));
+    ACS_TRY(acs_analysis_order(a, in_order));
+    ACS_TRY(find_conflicts(a));
+    ACS_TRY(find_graph_levels(a));
+    ACS_TRY(find_times(a));
+    ACS_TRY(find_alone(a));
+    find_chains(a);
+    sum_up(a);
+    ACS_TRY(find_widths(a));
+    return find_lanes(a);
+}
+
 acs_status acs_analysis_make(const acs_recording *recording, uint64_t window, bool in_order, acs_analysis *analysis)
 {
-    acs_analysis a = {.recording = recording,
-                      .window = window,
-                      .ops = calloc((size_t)recording->op_count + 1, sizeof *a.ops),
-                      .labels = calloc((size_t)recording->op_count + 1, sizeof *a.labels)};
-    acs_status status = a.ops && a.labels ? ACS_OK : ACS_ERR_MEMORY;
-    if (status == ACS_OK) {
-        take_ops(&a);
-        status = take_labels(&a);
-    }
-    status = status == ACS_OK ? acs_analysis_index_blocks(&a) : status;
-    status = status == ACS_OK ? acs_analysis_order(&a, in_order) : status;
-    status = status == ACS_OK ? find_conflicts(&a) : status;
-    status = status == ACS_OK ? find_graph_levels(&a) : status;
-    status = status == ACS_OK ? find_times(&a) : status;
-    status = status == ACS_OK ? find_alone(&a) : status;
-    if (status == ACS_OK) {
-        find_chains(&a);
-        sum_up(&a);
-    }
-    status = status == ACS_OK ? find_widths(&a) : status;
-    status = status == ACS_OK ? find_lanes(&a) : status;
-    if (status != ACS_OK) {
-        acs_analysis_free(&a);
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to analyse %u ops", recording->op_count);
-    }
-    *analysis = a;
-    return ACS_OK;
+    *analysis = (acs_analysis){.recording = recording,
+                               .window = window,
+                               .ops = calloc((size_t)recording->op_count + 1, sizeof *analysis->ops),
+                               .labels = calloc((size_t)recording->op_count + 1, sizeof *analysis->labels)};
+    if (analyse(analysis, in_order) == ACS_OK)
+        return ACS_OK;
+    acs_analysis_free(analysis);
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to analyse %u ops", recording->op_count);
 }
 
 void acs_analysis_free(acs_analysis *analysis)

@@ -98,14 +98,10 @@ static bool follow_caller(walk *w, uint32_t op)
     return false;
 }
 
-static uint8_t reason_of(uint8_t conflict)
-{
-    static const uint8_t reasons[ACS_CONFLICT_COUNT] = {
-        [ACS_CONFLICT_NONE] = ACS_PATH_RESULT,   [ACS_CONFLICT_RAW] = ACS_PATH_RESULT,
-        [ACS_CONFLICT_WAR] = ACS_PATH_OVERWRITE, [ACS_CONFLICT_WAW] = ACS_PATH_OVERWRITE,
-        [ACS_CONFLICT_ALL] = ACS_PATH_ANY,       [ACS_CONFLICT_ORDER] = ACS_PATH_MEMORY};
-    return reasons[conflict];
-}
+static const uint8_t g_reasons[ACS_CONFLICT_COUNT] = {
+    [ACS_CONFLICT_NONE] = ACS_PATH_RESULT,   [ACS_CONFLICT_RAW] = ACS_PATH_RESULT,
+    [ACS_CONFLICT_WAR] = ACS_PATH_OVERWRITE, [ACS_CONFLICT_WAW] = ACS_PATH_OVERWRITE,
+    [ACS_CONFLICT_ALL] = ACS_PATH_ANY,       [ACS_CONFLICT_ORDER] = ACS_PATH_MEMORY};
 
 /* One op back. False: the path begins here. */
 static bool step_back(walk *w)
@@ -120,7 +116,7 @@ static bool step_back(walk *w)
     add_part(w, acs_max(from->issued, acs_max(dependence, stream)), number, ACS_PATH_START);
     if (acs_max(dependence, stream) >= from->inserted && acs_max(dependence, stream) > op->entered) {
         go_on(w, dependence >= stream ? op->waited_for : op->behind,
-              dependence >= stream ? reason_of(op->conflict) : ACS_PATH_STREAM, number);
+              dependence >= stream ? g_reasons[op->conflict] : ACS_PATH_STREAM, number);
         return true;
     }
     if (op->held_ns[ACS_HOLD_WINDOW] && number > 0) {
