@@ -55,8 +55,7 @@ static void each_stretch(const acs_memory_range *range, const acs_spans *spans, 
                          void (*visit)(const stretch *s, void *user), void *user)
 {
     for (uint64_t address = range->first, until; address < range->end; address = until) {
-        const uint8_t access = acs_spans_at(spans, at, address, &until);
-        until = until < range->end ? until : range->end;
+        const uint8_t access = acs_spans_at(spans, at, address, range->end, &until);
         visit(&(stretch){range, address - range->first, until - range->first, access}, user);
     }
 }

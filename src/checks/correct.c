@@ -196,8 +196,7 @@ static bool keeps_declared(acs_launch_check *c, const acs_spans *spans)
     for (size_t i = 0; i < c->spans.count; i++) {
         const acs_span *was = &c->spans.list[i];
         for (uint64_t address = was->first, until; keeps && address < was->end; address = until) {
-            const uint8_t lacks = was->access & (uint8_t)~acs_spans_at(spans, &at, address, &until);
-            until = until < was->end ? until : was->end;
+            const uint8_t lacks = was->access & (uint8_t)~acs_spans_at(spans, &at, address, was->end, &until);
             keeps = !lacks || (was->access == ACS_WRITE && leaves(c, address, until));
         }
     }

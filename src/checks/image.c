@@ -192,9 +192,8 @@ static void copy_written(const acs_memory_range *range, const acs_spans *spans, 
 {
     size_t at = 0;
     for (uint64_t address = range->first, until; address < range->end; address = until) {
-        const uint8_t access = acs_spans_at(spans, &at, address, &until);
+        const uint8_t access = acs_spans_at(spans, &at, address, range->end, &until);
         const uint64_t place = address - range->first;
-        until = until < range->end ? until : range->end;
         if (access & ACS_WRITE)
             memcpy((char *)to + place, (const char *)from + place, (size_t)(until - address));
     }
@@ -251,8 +250,7 @@ static void scramble_range(const acs_image *image, const acs_memory_range *range
     size_t at = 0;
     for (uint64_t address = range->first > which->first ? range->first : which->first, until; address < end;
          address = until) {
-        const uint8_t access = acs_spans_at(spans, &at, address, &until);
-        until = until < end ? until : end;
+        const uint8_t access = acs_spans_at(spans, &at, address, end, &until);
         if (acs_scramble_set_of(access) & which->set && (!range->shared || access & ACS_WRITE))
             acs_scramble(&before, address - range->first, until - range->first, range->copies[ACS_COPY_GIVEN], &way);
     }
