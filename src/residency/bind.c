@@ -5,7 +5,6 @@
 #include "residency/bind.h"
 
 #include "residency/naming.h"
-#include "residency/rename.h"
 #include "residency/replicas.h"
 
 #include <string.h>
@@ -70,11 +69,6 @@ static void rebase(acs_draft *draft)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- bind */
-
-acs_status acs_bind_begin(acs_draft *draft)
-{
-    return draft->context->device_choice ? acs_replicas_begin(draft) : acs_rename_begin(draft->context);
-}
 
 static void settle_touched(acs_draft *draft, acs_relocatable *m, bool queued)
 {
@@ -143,5 +137,5 @@ acs_status acs_draft_begin_contents(acs_draft *draft)
     if (!draft->bound || draft->begun)
         return ACS_OK;
     draft->begun = true;
-    return acs_bind_begin(draft);
+    return draft->context->device_choice ? acs_replicas_begin(draft) : acs_rename_begin(draft->context);
 }

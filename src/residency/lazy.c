@@ -83,12 +83,6 @@ acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *s
     return ACS_OK;
 }
 
-void acs_lazy_close(acs_context *context, acs_relocatable *m)
-{
-    acs_relocatable_drop(context, m, UINT64_MAX);
-    acs_relocatable_drop_host(context, m, UINT64_MAX);
-}
-
 acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block)
 {
     const uint64_t address = (uint64_t)(uintptr_t)ptr;
@@ -100,13 +94,7 @@ acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block
     if (m && m->group && m->dying)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p was freed before, in a group that is held", ptr);
     ACS_TRY(acs_memory_free(addresses, ptr, last, block));
-    if (m->replicas) {
-        acs_replicas_free(context, m, false);
-    } else {
-        acs_relocatable_drop(context, m, last);
-        acs_relocatable_drop_host(context, m, last);
-    }
-    acs_relocatable_unlink(context, m);
+    acs_relocatable_free(context, m, last);
     block->id += IDS;
     return ACS_OK;
 }

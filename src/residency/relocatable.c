@@ -36,19 +36,22 @@ acs_status acs_relocatables_open(acs_context *context)
     return ACS_OK;
 }
 
+void acs_relocatable_free(acs_context *context, acs_relocatable *m, acs_op last)
+{
+    if (m->replicas) {
+        acs_replicas_free(context, m, last == UINT64_MAX);
+    } else {
+        acs_relocatable_drop(context, m, last);
+        acs_relocatable_drop_host(context, m, last);
+    }
+    acs_relocatable_unlink(context, m);
+}
+
 void acs_relocatables_close(acs_context *context)
 {
     acs_relocatables *r = context->relocatables;
-    while (r && r->first.next != &r->first) {
-        acs_relocatable *m = r->first.next;
-        if (m->replicas)
-            acs_replicas_free(context, m, true);
-        else if (m->lazy)
-            acs_lazy_close(context, m);
-        else
-            acs_relocatable_drop(context, m, UINT64_MAX); /* a version remains only if the device was lost */
-        acs_relocatable_unlink(context, m);
-    }
+    while (r && r->first.next != &r->first) /* a version remains only if the device was lost */
+        acs_relocatable_free(context, r->first.next, UINT64_MAX);
     if (r)
         acs_lock_fini(&r->lock);
     free(r);
@@ -108,13 +111,9 @@ acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last
     last = acs_fifo_last(context->core.fifo); /* includes copies to canonical places that other threads queued */
     acs_relocatable *m = acs_memory_marked(context->memory, (uint64_t)(uintptr_t)ptr);
     if (m && m->canonical == (uint64_t)(uintptr_t)ptr) {
-        if (m->replicas)
-            acs_replicas_free(context, m, false);
-        else
-            acs_relocatable_drop(context, m, last);
         context->relocatables->block_bytes -= m->bytes;
         acs_memory_mark(context->memory, ptr, NULL);
-        acs_relocatable_unlink(context, m);
+        acs_relocatable_free(context, m, last);
     }
     return last;
 }

@@ -172,6 +172,8 @@ acs_relocatable *acs_relocatable_make(acs_context *context, const acs_block *blo
 acs_status acs_relocatable_refuse_lazy(const acs_relocatable *m);
 /* Take the block out of the ring, and free its record. */
 void acs_relocatable_unlink(acs_context *context, acs_relocatable *m);
+/* The same, with all memory that its contents have, behind op `last`; UINT64_MAX: no op runs any more. */
+void acs_relocatable_free(acs_context *context, acs_relocatable *m, acs_op last);
 /*
  * Queue copies of the block's contents, part by part: a failure in one part keeps no other from coming. The failures of
  * a part go with its copy. Returns the latest copy, or 0 with an error.
@@ -225,8 +227,6 @@ void acs_lazy_borrow(acs_relocatable *m, uint32_t device, uint64_t at);
 acs_status acs_lazy_fetch(acs_draft *draft);
 /* The op was not queued: give back the memory that the block got for it. */
 void acs_lazy_undo(acs_context *context, acs_relocatable *m);
-/* Give all memory of the block back; no op runs any more. */
-void acs_lazy_close(acs_context *context, acs_relocatable *m);
 /*
  * Check that a segment does not leave the lazy block in which it begins, and that the block was not freed.
  * ACS_ERR_ARGUMENT.
