@@ -22,9 +22,7 @@
 #include "repeats/repeat.h"
 #include "residency/recycle.h"
 #include "simulator/sim_driver.h"
-#include "variants/book.h"
-#include "variants/launch.h"
-#include "variants/tune.h"
+#include "variants/variants.h"
 
 /* ----------------------------------------------------------------------------------------------------------- launch */
 

@@ -41,27 +41,11 @@ static acs_status read_asked(acs_variant_book *book)
     return acs_cache_read(book->file, "ACS_PROFILE", read_profile, &book->profile);
 }
 
-/* Whether ACS_TUNE_BESIDE is a list of companies. */
-static acs_status check_beside(const char *list)
-{
-    for (const char *at = list; *at; at += strspn(at, ",")) {
-        const size_t length = strcspn(at, ",");
-        uint32_t c = 0;
-        while (c < ACS_COMPANIES &&
-               (strlen(acs_company_names[c]) != length || strncmp(at, acs_company_names[c], length) != 0))
-            c++;
-        if (c == ACS_COMPANIES)
-            return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_TUNE_BESIDE='%.60s': '%.*s' is neither memory nor itself", list,
-                            (int)(length < 40 ? length : 40), at);
-        at += length;
-    }
-    return ACS_OK;
-}
-
 acs_status acs_variant_book_open(acs_context *context)
 {
     acs_backend *backend = context->backend;
-    ACS_TRY(check_beside(context->options.tune_beside));
+    uint32_t companies;
+    ACS_TRY(acs_companies_of(context->options.tune_beside, &companies));
     acs_variant_book *book = calloc(1, sizeof *book);
     if (!book)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for versions of kernels");
@@ -143,9 +127,11 @@ static acs_problem *find_problem(acs_profile_kernel *kernel, const acs_problem_k
     return problem;
 }
 
-static acs_status find_entry_locked(acs_variant_book *book, const acs_variant_set *set, const char *name,
-                              const acs_problem_key *key, acs_book_entry *entry)
+acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, const char *name, const acs_problem_key *key,
+                         acs_book_entry *entry)
 {
+    acs_variant_book_look(book);
+    ACS_HOLD_MUTEX(&book->mutex);
     acs_profile_kernel *kernel = find_kernel(book, set, name);
     if (!kernel)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory for its versions", name);
@@ -161,14 +147,6 @@ static acs_status find_entry_locked(acs_variant_book *book, const acs_variant_se
     const bool tunes = book->context->options.tune != ACS_TUNE_OFF; /* the program should run as it does without */
     entry->learns = book->times && !tunes && !problem->profiled && !problem->trial;
     return ACS_OK;
-}
-
-acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, const char *name, const acs_problem_key *key,
-                         acs_book_entry *entry)
-{
-    acs_variant_book_look(book);
-    ACS_HOLD_MUTEX(&book->mutex);
-    return find_entry_locked(book, set, name, key, entry);
 }
 
 uint32_t acs_book_side_by_side(acs_variant_book *book, const acs_segment *segments, size_t count)
@@ -202,9 +180,10 @@ static void trial_ended(acs_timing *timing, acs_status status, uint64_t ns)
     free(t);
 }
 
-static trial *begin_trial_locked(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
-                                 const bool *fits, uint32_t step, uint32_t *number)
+acs_timing *acs_book_trial(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
+                           const bool *fits, uint32_t step, uint32_t *number)
 {
+    ACS_HOLD_MUTEX(&book->mutex);
     bool may[ACS_VERSIONS_MOST] = {false};
     uint32_t version = 0;
     for (uint32_t i = 0; i < set->count; i++)
@@ -218,15 +197,7 @@ static trial *begin_trial_locked(acs_variant_book *book, const acs_variant_set *
     *t = (trial){{trial_ended}, book, entry->problem, version, step};
     entry->problem->trial = true;
     *number = number_of(entry->kernel, set, version);
-    return t;
-}
-
-acs_timing *acs_book_trial(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
-                           const bool *fits, uint32_t step, uint32_t *number)
-{
-    ACS_HOLD_MUTEX(&book->mutex);
-    trial *t = begin_trial_locked(book, set, entry, fits, step, number);
-    return t ? &t->timing : NULL;
+    return &t->timing;
 }
 
 void acs_book_trial_refused(acs_timing *timing, bool unfit)

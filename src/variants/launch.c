@@ -1,14 +1,12 @@
 /*
- * Launches of kernels with versions (launch.h): chooses the version in the call, so that all that follows sees an ordinary
+ * Launches of kernels with versions (variants.h): chooses the version in the call, so that all that follows sees an ordinary
  * launch, which may recur, be bundled, captured or held. Runs on the caller's thread, and runs the program's shape
  * functions, under no lock.
  */
-#include "variants/launch.h"
+#include "variants/variants.h"
 
 #include "api/decisions.h"
-#include "variants/book.h"
 #include "variants/make.h"
-#include "variants/tune.h"
 
 #include <string.h>
 
