@@ -10,7 +10,6 @@
 #include "base/tuning.h"
 #include "debug/debug.h"
 #include "groups/admission.h"
-#include "groups/footprints.h"
 #include "groups/group_schedule.h"
 #include "residency/naming.h"
 #include "residency/recycle.h"
