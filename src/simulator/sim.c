@@ -200,11 +200,6 @@ uint64_t acs_sim_backend_next(const acs_backend *backend)
     return next;
 }
 
-bool acs_sim_backend_by_seed(const acs_backend *backend)
-{
-    return ((const acs_sim_state *)backend)->by_seed;
-}
-
 const uint64_t *acs_sim_backend_faults(const acs_backend *backend)
 {
     return ((const acs_sim_state *)backend)->faults.count;

@@ -139,7 +139,7 @@ static bool step_by_time(acs_context *context)
 
 static bool by_seed(const acs_context *context)
 {
-    return acs_sim_backend_by_seed(context->backend);
+    return context->options.sim_order == ACS_SIM_ORDER_SEED;
 }
 
 /* ------------------------------------------------------------------------------------------------------ standstills */
