@@ -50,6 +50,13 @@ static void list_remove(node *n)
     n->previous->next = n->next;
 }
 
+static void change_state(node *n, acs_allocation_state state, node *head)
+{
+    n->block.state = state;
+    list_remove(n);
+    list_append(head, n);
+}
+
 static int compare(const void *left, const void *right)
 {
     const acs_allocation *a = left, *b = right;
@@ -112,15 +119,14 @@ static bool holds(const acs_allocation *block, uint64_t address)
 }
 
 /*
- * Newest first, since an address may have been in several freed blocks. A linear search: the ring is only for
- * diagnostics.
+ * The freed block that held the address, or has this id if that is not 0. Newest first, since an address may have been in
+ * several. A linear search: the ring is only for diagnostics.
  */
-static acs_allocation *latest_freed_locked(acs_allocations *table, uint64_t address)
+static acs_allocation *latest_freed_locked(acs_allocations *table, uint64_t address, uint32_t id)
 {
-    uint64_t kept = table->freed_total < TUNE_FREED_KEPT ? table->freed_total : TUNE_FREED_KEPT;
-    for (uint64_t i = 1; i <= kept; i++) {
+    for (uint64_t i = 1; i <= acs_min(table->freed_total, TUNE_FREED_KEPT); i++) {
         acs_allocation *block = &table->freed[(table->freed_total - i) % TUNE_FREED_KEPT];
-        if (holds(block, address))
+        if (id ? block->id == id : holds(block, address))
             return block;
     }
     return NULL;
@@ -197,7 +203,7 @@ static acs_status refuse_free_locked(acs_allocations *table, const void *ptr)
     uint64_t address = (uint64_t)(uintptr_t)ptr;
     const node *holder = holding_locked(table, address);
     const acs_allocation *live = holder ? &holder->block : NULL;
-    const acs_allocation *freed = live ? NULL : latest_freed_locked(table, address);
+    const acs_allocation *freed = live ? NULL : latest_freed_locked(table, address, 0);
 
     if (live && live->base == address)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p is being freed already, by op %" PRIu64, ptr, live->freed_by);
@@ -223,9 +229,7 @@ acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, a
     node *n = starting_at_locked(table, ptr);
     if (!n || n->block.state != ACS_ALLOCATION_LIVE)
         return refuse_free_locked(table, ptr);
-    n->block.state = ACS_ALLOCATION_FREEING;
-    list_remove(n);
-    list_append(&table->freeing, n);
+    change_state(n, ACS_ALLOCATION_FREEING, &table->freeing);
     *copy = n->block;
     return ACS_OK;
 }
@@ -234,21 +238,8 @@ void acs_allocations_cancel_free(acs_allocations *table, const void *ptr)
 {
     ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
-    if (n && n->block.state == ACS_ALLOCATION_FREEING) {
-        n->block.state = ACS_ALLOCATION_LIVE;
-        list_remove(n);
-        list_append(&table->live, n);
-    }
-}
-
-/* The freed block with this id, if it is still remembered. */
-static acs_allocation *freed_with_id_locked(acs_allocations *table, uint32_t id)
-{
-    uint64_t kept = table->freed_total < TUNE_FREED_KEPT ? table->freed_total : TUNE_FREED_KEPT;
-    for (uint64_t i = 1; i <= kept; i++)
-        if (table->freed[(table->freed_total - i) % TUNE_FREED_KEPT].id == id)
-            return &table->freed[(table->freed_total - i) % TUNE_FREED_KEPT];
-    return NULL;
+    if (n && n->block.state == ACS_ALLOCATION_FREEING)
+        change_state(n, ACS_ALLOCATION_LIVE, &table->live);
 }
 
 /* The free op may have run already when its queueing thread comes here, and the address may be another block's. */
@@ -256,7 +247,7 @@ void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, uint3
 {
     ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
-    acs_allocation *block = n && n->block.id == id ? &n->block : freed_with_id_locked(table, id);
+    acs_allocation *block = n && n->block.id == id ? &n->block : latest_freed_locked(table, 0, id);
     if (block)
         block->freed_by = op;
 }
@@ -291,7 +282,7 @@ bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocati
 {
     ACS_HOLD(&table->lock);
     const node *n = holding_locked(table, address);
-    const acs_allocation *block = n ? &n->block : latest_freed_locked(table, address);
+    const acs_allocation *block = n ? &n->block : latest_freed_locked(table, address, 0);
     if (block)
         *copy = *block;
     return block != NULL;

@@ -32,16 +32,11 @@ static uint32_t chunks_up_to(const acs_blocks *b, uint64_t address)
     return from;
 }
 
-static acs_chunk *chunk_of(const acs_blocks *b, uint64_t address)
+acs_chunk *acs_blocks_chunk(const acs_blocks *b, uint64_t address)
 {
     uint32_t count = chunks_up_to(b, address);
     acs_chunk *chunk = count ? &b->chunks[count - 1] : NULL;
     return chunk && address - chunk->base < chunk->bytes ? chunk : NULL;
-}
-
-const acs_chunk *acs_blocks_chunk(const acs_blocks *b, uint64_t address)
-{
-    return chunk_of(b, address);
 }
 
 const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *b, uint64_t address)
@@ -84,7 +79,7 @@ bool acs_blocks_add(acs_blocks *b, acs_range *range)
     HASH_ADD(hh, b->table, base, sizeof range->base, range);
     if (range->hash_failed)
         return false;
-    acs_chunk *chunk = chunk_of(b, range->base);
+    acs_chunk *chunk = acs_blocks_chunk(b, range->base);
     ACS_ASSERT(chunk && range->base - chunk->base + range->bytes <= chunk->bytes); /* BLOCK-1 */
     ACS_ASSERT((range->base - chunk->base) % ACS_ARENA_ALIGN == 0);                /* BLOCK-1 */
     acs_places_add(&chunk->starts, place_in(chunk, range->base));
@@ -94,7 +89,7 @@ bool acs_blocks_add(acs_blocks *b, acs_range *range)
 void acs_blocks_remove(acs_blocks *b, acs_range *range)
 {
     HASH_DELETE(hh, b->table, range);
-    acs_chunk *chunk = chunk_of(b, range->base);
+    acs_chunk *chunk = acs_blocks_chunk(b, range->base);
     acs_places_remove(&chunk->starts, place_in(chunk, range->base));
 }
 
@@ -110,7 +105,7 @@ acs_range *acs_blocks_holding(const acs_blocks *b, uint64_t address)
 {
     uint64_t place;
     acs_range *range = acs_blocks_at(b, address);
-    const acs_chunk *chunk = range ? NULL : chunk_of(b, address);
+    const acs_chunk *chunk = range ? NULL : acs_blocks_chunk(b, address);
     if (!chunk)
         return range;
     if (!acs_places_up_to(&chunk->starts, place_in(chunk, address), &place))
