@@ -151,14 +151,6 @@ uint32_t acs_reduction_reduce(acs_reduction *r, uint32_t *list, uint32_t count)
 
 /* ---------------------------------------------------------------------------------------------------------------- add */
 
-/* Make room for one more node with `count` edges. */
-static bool reserve_node(acs_reduction *r, uint32_t count)
-{
-    return ACS_GROW(r->nodes, r->node_room, (uint64_t)r->node_count + 2) &&
-           ACS_GROW(r->edges, r->edge_room, (uint64_t)r->edge_count + count) &&
-           ACS_GROW(r->stack, r->stack_room, (uint64_t)r->node_count + 2);
-}
-
 /* Make the new node come behind one: what is known of that holds for it, too. */
 static void come_behind(acs_reduction *r, node *new, uint32_t number)
 {
@@ -172,7 +164,9 @@ static void come_behind(acs_reduction *r, node *new, uint32_t number)
 
 uint32_t acs_reduction_add(acs_reduction *r, const uint32_t *behind, uint32_t count)
 {
-    if (!reserve_node(r, count))
+    if (!ACS_GROW(r->nodes, r->node_room, (uint64_t)r->node_count + 2) ||
+        !ACS_GROW(r->edges, r->edge_room, (uint64_t)r->edge_count + count) ||
+        !ACS_GROW(r->stack, r->stack_room, (uint64_t)r->node_count + 2))
         return 0;
     if (!r->node_count)
         r->nodes[r->node_count++] = (node){0};

@@ -102,16 +102,8 @@ static bool order_op(acs_dot *dot, const acs_record *op, acs_op seq, bool observ
 
 static const char *shape_of(const acs_record *op)
 {
-    switch (op->asked) {
-    case ACS_KIND_KERNEL:
-    case ACS_KIND_CALL:
-        return "box";
-    case ACS_KIND_MEMCPY:
-    case ACS_KIND_MEMSET:
-        return "ellipse";
-    default:
-        return "hexagon";
-    }
+    const bool copies = op->asked == ACS_KIND_MEMCPY || op->asked == ACS_KIND_MEMSET;
+    return op->asked == ACS_KIND_KERNEL || op->asked == ACS_KIND_CALL ? "box" : copies ? "ellipse" : "hexagon";
 }
 
 static bool on_device(const acs_record *op)
