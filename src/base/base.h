@@ -92,6 +92,13 @@ void acs_pause(void);
  */
 void acs_pause_briefly(void);
 
+/*
+ * Make room for `wanted` elements in a list, whose room grows to at least twice what it was. Its owner frees it. False:
+ * no memory; the list is as before.
+ */
+#define ACS_GROW(list, room, wanted) acs_grow(&(list), &(room), (wanted), sizeof *(list))
+bool acs_grow(void *list, uint32_t *room, uint64_t wanted, size_t bytes);
+
 static inline uint64_t acs_hash64(uint64_t x)
 {
     x ^= x >> 32;
@@ -100,6 +107,16 @@ static inline uint64_t acs_hash64(uint64_t x)
     x *= 0xd6e8feb86659fd93u;
     x ^= x >> 32;
     return x;
+}
+
+static inline uint64_t acs_max(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline uint64_t acs_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 static inline uint32_t acs_round_up_pow2(uint32_t n)

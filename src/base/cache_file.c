@@ -1,6 +1,6 @@
 /*
- * Files in the user's cache folder (cache_file.h). Called by devices/topology_file and bundles/costs_file. Never knows
- * what the files contain.
+ * Files in the user's cache folder (cache_file.h). Called by devices/topology, bundles/costs and variants/profile_file.
+ * Never knows what the files contain.
  */
 #include "base/cache_file.h"
 
@@ -58,6 +58,18 @@ acs_status acs_cache_lines_end(const acs_cache_lines *lines, bool begun, const c
         return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", lines->name, strerror(errno));
     return begun ? ACS_OK : ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: the file ends, but there is no '%s'", lines->name,
                                      lines->number + 1, head);
+}
+
+acs_status acs_cache_read(const char *path, const char *option, acs_cache_reader read, void *to)
+{
+    char name[ACS_CACHE_PATH_BYTES + 32];
+    (void)snprintf(name, sizeof name, option ? "%s: '%s'" : "%s%s", option ? option : "", path);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return option ? ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", name, strerror(errno)) : ACS_NOT_READY;
+    const acs_status status = read(to, file, name);
+    (void)fclose(file); /* read only: an error loses nothing */
+    return status;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- storing */

@@ -1,6 +1,6 @@
 /*
  * Text files with measurements, kept between runs in the user's cache folder: reading their lines, finding their paths,
- * replacing a file by a new one. Used by devices/topology_file and bundles/costs_file, which know the contents.
+ * replacing a file by a new one. Used by devices/topology, bundles/costs and variants/profile_file, which know the contents.
  */
 #ifndef ACS_CACHE_FILE_H
 #define ACS_CACHE_FILE_H
@@ -28,6 +28,13 @@ bool acs_cache_line_is(const char *line, const char *head);
 acs_status acs_cache_line_refuse(const acs_cache_lines *lines, const char *line, const char *wanted);
 /* After the last line. ACS_ERR_OPTION: reading failed, or `head` was not found (`begun` is false). */
 acs_status acs_cache_lines_end(const acs_cache_lines *lines, bool begun, const char *head);
+
+typedef acs_status (*acs_cache_reader)(void *to, FILE *file, const char *name);
+/*
+ * Open a file and read it. `option`: the variable that names it, which errors name, too; ACS_ERR_OPTION if it cannot be
+ * opened. NULL: ACS_NOT_READY then.
+ */
+acs_status acs_cache_read(const char *path, const char *option, acs_cache_reader read, void *to);
 
 /* Hash of a text (FNV-1a), the same in all versions of the library. */
 uint64_t acs_cache_hash(const char *text);

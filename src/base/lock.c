@@ -51,22 +51,9 @@ static void rank_remove(const acs_lock *lock)
 }
 
 #else
-
-static void rank_check(const acs_lock *lock)
-{
-    (void)lock;
-}
-
-static void rank_add(const acs_lock *lock)
-{
-    (void)lock;
-}
-
-static void rank_remove(const acs_lock *lock)
-{
-    (void)lock;
-}
-
+#define rank_check(lock) ((void)(lock))
+#define rank_add(lock) ((void)(lock))
+#define rank_remove(lock) ((void)(lock))
 #endif
 
 int acs_lock_init(acs_lock *lock, int rank)

@@ -37,6 +37,29 @@ void acs_lock_acquire(acs_lock *lock);
 bool acs_lock_try(acs_lock *lock);
 void acs_lock_release(acs_lock *lock);
 
+/* Hold the lock from here to the end of the block, in whichever way that is left. _MUTEX: one without a rank. */
+#define ACS_HOLD(lock) __attribute__((cleanup(acs_hold_end), unused)) acs_lock *acs_held = acs_hold_begin(lock)
+#define ACS_HOLD_MUTEX(mutex)                                                                                          \
+    __attribute__((cleanup(acs_hold_mutex_end), unused)) pthread_mutex_t *acs_held_mutex = acs_hold_mutex_begin(mutex)
+static inline acs_lock *acs_hold_begin(acs_lock *lock)
+{
+    acs_lock_acquire(lock);
+    return lock;
+}
+static inline void acs_hold_end(acs_lock *const *lock)
+{
+    acs_lock_release(*lock);
+}
+static inline pthread_mutex_t *acs_hold_mutex_begin(pthread_mutex_t *mutex)
+{
+    pthread_mutex_lock(mutex);
+    return mutex;
+}
+static inline void acs_hold_mutex_end(pthread_mutex_t *const *mutex)
+{
+    pthread_mutex_unlock(*mutex);
+}
+
 /* Condition variable on the monotonic clock. */
 typedef struct acs_cond {
     pthread_cond_t cond;

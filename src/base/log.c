@@ -58,20 +58,6 @@ bool acs_log_enabled(int level)
     return level > ACS_LOG_OFF && level <= atomic_load_explicit(&g_level, memory_order_relaxed) && !tl_hushed;
 }
 
-static const char *level_name(int level)
-{
-    switch (level) {
-    case ACS_LOG_ERROR:
-        return "error";
-    case ACS_LOG_WARN:
-        return "warn";
-    case ACS_LOG_INFO:
-        return "info";
-    default:
-        return "debug";
-    }
-}
-
 /* Write once. A line that a full pipe or a closed descriptor refuses is lost: the log must not hold up the program. */
 static void write_line(const char *line, size_t bytes)
 {
@@ -85,6 +71,8 @@ static void write_line(const char *line, size_t bytes)
 /* Write the head of a line; it always has room. The time of day is computed here, since gmtime_r may allocate. */
 static size_t put_head(char *line, int level)
 {
+    static const char *const levels[] = {
+        [ACS_LOG_ERROR] = "error", [ACS_LOG_WARN] = "warn", [ACS_LOG_INFO] = "info", [ACS_LOG_DEBUG] = "debug"};
     struct timespec now;
     char context[32] = "", place[SITE_BYTES] = "";
     const acs_site *site = tl_origin.site;
@@ -95,7 +83,7 @@ static size_t put_head(char *line, int level)
     if (site && site->file)
         (void)snprintf(place, sizeof place, "%.*s:%d: ", SITE_BYTES - 20, site->file, site->line);
     return (size_t)snprintf(line, LINE_BYTES, "%02u:%02u:%02u.%06ld acs: %s: %s%s", second / 3600, second / 60 % 60,
-                            second % 60, now.tv_nsec / 1000, level_name(level), context, place);
+                            second % 60, now.tv_nsec / 1000, levels[level], context, place);
 }
 
 static void log_list(int level, const char *format, va_list args)

@@ -257,12 +257,6 @@ static void say_default_used(const struct row *row, const char *text)
 
 #define NAME_MAX_LENGTH 32
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
-{
-    unsigned low = a < b ? a : b;
-    return low < c ? low : c;
-}
-
 /* Number of edits (insert, delete, replace) that turn one name into the other; only the first characters count. */
 static unsigned edit_distance(const char *a, size_t a_length, const char *b)
 {
@@ -280,7 +274,7 @@ static unsigned edit_distance(const char *a, size_t a_length, const char *b)
         for (size_t j = 1; j <= b_length; j++) {
             unsigned replaced = diagonal + (a[i - 1] != b[j - 1]);
             diagonal = row[j];
-            row[j] = min3(replaced, row[j] + 1, row[j - 1] + 1);
+            row[j] = (unsigned)acs_min(replaced, acs_min(row[j], row[j - 1]) + 1);
         }
     }
     return row[b_length];

@@ -6,11 +6,6 @@
 
 #include "base/tuning.h"
 
-static uint64_t greater(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t calls(const acs_cost_model_bundle *b)
 {
     return b->ops * (b->costs->place_ns + (b->launch_ns ? b->launch_ns : b->costs->launch_ns));
@@ -47,7 +42,7 @@ static uint64_t in_turn(const acs_cost_model_bundle *b)
 {
     const uint64_t path = b->path ? b->path : b->levels, others = b->ops > path ? b->ops - path : 0;
     const uint64_t slots = b->slots;
-    return slots ? greater((b->ops + slots - 1) / slots, path + (others + slots) / (2 * slots)) : path;
+    return slots ? acs_max((b->ops + slots - 1) / slots, path + (others + slots) / (2 * slots)) : path;
 }
 
 /*
@@ -56,14 +51,14 @@ static uint64_t in_turn(const acs_cost_model_bundle *b)
  */
 static uint64_t in_step(uint64_t a_ns, uint64_t b_ns)
 {
-    const uint64_t longer_us = greater(a_ns, b_ns) / 1000, shorter_us = (a_ns < b_ns ? a_ns : b_ns) / 1000;
-    return greater(a_ns, b_ns) + (longer_us ? shorter_us * shorter_us / (2 * longer_us) * 1000 : 0);
+    const uint64_t longer_us = acs_max(a_ns, b_ns) / 1000, shorter_us = (a_ns < b_ns ? a_ns : b_ns) / 1000;
+    return acs_max(a_ns, b_ns) + (longer_us ? shorter_us * shorter_us / (2 * longer_us) * 1000 : 0);
 }
 
 uint64_t acs_cost_model_launch_ns(const acs_cost_model_bundle *b)
 {
     const uint64_t device = acs_cost_model_queued(b) ? b->device_ns : work(b);
-    return greater(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + b->costs->hop_ns)));
+    return acs_max(device, in_step(calls(b), in_turn(b) * (b->kernel_ns + b->costs->hop_ns)));
 }
 
 /*
@@ -78,7 +73,7 @@ static uint64_t idle(const acs_cost_model_bundle *b, uint64_t ns)
 
 static uint64_t submitted(const acs_cost_model_bundle *b, uint64_t ns)
 {
-    return greater(ns, b->costs->submit_ns + (uint64_t)b->ops * b->costs->submit_op_ns);
+    return acs_max(ns, b->costs->submit_ns + (uint64_t)b->ops * b->costs->submit_op_ns);
 }
 
 uint64_t acs_cost_model_replay_ns(const acs_cost_model_bundle *b, bool fixed)
@@ -87,20 +82,20 @@ uint64_t acs_cost_model_replay_ns(const acs_cost_model_bundle *b, bool fixed)
     uint64_t front = (uint64_t)b->ops * (fixed ? b->costs->fixed_op_ns : b->costs->replay_op_ns) +
                      (uint64_t)more_edges * b->costs->edge_ns;
     uint64_t path = b->levels * (b->kernel_ns + b->costs->replay_hop_ns);
-    return submitted(b, idle(b, b->costs->replay_start_ns) + greater(greater(front, work(b)), idle(b, path)));
+    return submitted(b, idle(b, b->costs->replay_start_ns) + acs_max(acs_max(front, work(b)), idle(b, path)));
 }
 
 uint64_t acs_cost_model_layers_ns(const acs_cost_model_bundle *b, const acs_layer_template *shape, uint32_t levels)
 {
     uint64_t front = acs_layers_cost(shape, &ACS_COST_MODEL_LAYERS(b->costs), b->ops);
-    return greater(submitted(b, front + idle(b, b->costs->layers_start_ns + levels * b->kernel_ns)),
+    return acs_max(submitted(b, front + idle(b, b->costs->layers_start_ns + levels * b->kernel_ns)),
                    idle(b, b->costs->layers_start_ns) + work(b));
 }
 
 uint64_t acs_cost_model_gpu_ns(const acs_cost_model_bundle *b)
 {
     uint64_t path = b->costs->gpu_start_ns + b->levels * (b->kernel_ns + b->costs->gpu_hop_ns);
-    return greater(submitted(b, (uint64_t)b->ops * b->costs->gpu_op_ns + idle(b, path)),
+    return acs_max(submitted(b, (uint64_t)b->ops * b->costs->gpu_op_ns + idle(b, path)),
                    idle(b, b->costs->gpu_start_ns) + work(b));
 }
 
@@ -108,8 +103,8 @@ uint64_t acs_cost_model_gpu_ns(const acs_cost_model_bundle *b)
 uint64_t acs_cost_model_resident_ns(const acs_cost_model_bundle *b)
 {
     uint64_t path = b->costs->resident_start_ns + b->levels * (b->kernel_ns + b->costs->resident_hop_ns);
-    uint64_t busy = greater((uint64_t)b->ops * b->costs->resident_op_ns, work(b));
-    return submitted(b, greater(busy, idle(b, path)));
+    uint64_t busy = acs_max((uint64_t)b->ops * b->costs->resident_op_ns, work(b));
+    return submitted(b, acs_max(busy, idle(b, path)));
 }
 
 uint64_t acs_cost_model_gpu_others_ns(const acs_cost_model_bundle *b)

@@ -1,6 +1,6 @@
 /*
- * The figures of the cost model and their text (costs.h). Called where a device is opened, and by acs-info. Never
- * calls a device.
+ * The figures of the cost model, their text, and the file that keeps them between runs (costs.h). Called where a device
+ * is opened, and by acs-info. Never calls a device, nor replaces a file itself; cache_file.c does.
  */
 #include "bundles/costs.h"
 
@@ -152,4 +152,47 @@ acs_status acs_costs_read(acs_costs *costs, const acs_costs_gpu *gpu, FILE *file
         return ACS_FAIL(ACS_ERR_OPTION, 0, "%s is of another GPU: it says nothing of %s (%s)", name, gpu->id, gpu->name);
     *costs = r.costs;
     return ACS_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- files */
+
+typedef struct wanted {
+    acs_costs *costs;
+    const acs_costs_gpu *gpu;
+} wanted;
+
+static acs_status read_wanted(void *to, FILE *file, const char *name)
+{
+    const wanted *w = to;
+    return acs_costs_read(w->costs, w->gpu, file, name);
+}
+
+acs_status acs_costs_path(const acs_costs_gpu *gpu, char path[ACS_CACHE_PATH_BYTES])
+{
+    return acs_cache_path("costs", acs_cache_hash(gpu->id), path);
+}
+
+acs_status acs_costs_load(acs_costs *costs, const acs_costs_gpu *gpu)
+{
+    char path[ACS_CACHE_PATH_BYTES];
+    if (acs_costs_path(gpu, path) != ACS_OK)
+        return ACS_NOT_READY;
+    return acs_cache_read(path, NULL, read_wanted, &(wanted){costs, gpu});
+}
+
+acs_status acs_costs_open(acs_costs *costs, const acs_costs_gpu *gpu, const char *path)
+{
+    return acs_cache_read(path, "ACS_COSTS", read_wanted, &(wanted){costs, gpu});
+}
+
+static acs_status write_costs(const void *what, FILE *file)
+{
+    return acs_costs_write(what, file);
+}
+
+acs_status acs_costs_store(const acs_costs_measured *measured)
+{
+    char path[ACS_CACHE_PATH_BYTES];
+    ACS_TRY(acs_costs_path(&measured->gpu, path));
+    return acs_cache_store(path, write_costs, measured);
 }

@@ -60,7 +60,7 @@ acs_status acs_costs_write(const acs_costs_measured *measured, FILE *file);
 acs_status acs_costs_read(acs_costs *costs, const acs_costs_gpu *gpu, FILE *file, const char *name);
 
 /*
- * costs_file.c: the file of a GPU below $XDG_CACHE_HOME or $HOME/.cache. acs_costs_load: ACS_NOT_READY if there is
+ * The file of a GPU below $XDG_CACHE_HOME or $HOME/.cache. acs_costs_load: ACS_NOT_READY if there is
  * none, else as acs_costs_read. acs_costs_open: the same for a file that ACS_COSTS names; it must exist.
  * acs_costs_store: as acs_cache_store.
  */

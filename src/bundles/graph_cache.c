@@ -139,55 +139,45 @@ static void unlist(acs_graph_cache *cache, copy *c)
     DL_DELETE2(c->of->copies, c, of_prev, of_next);
 }
 
+/* Hand a copy out, which is then the latest used one. */
+static acs_graph_copy *hand_out(acs_graph_cache *cache, copy *c)
+{
+    unlist(cache, c);
+    list(cache, c);
+    ACS_ASSERT(!c->taken); /* CACHE-1 */
+    c->taken = true;
+    return &c->shown;
+}
+
 acs_graph_copy *acs_graph_cache_take(acs_graph_cache *cache, uint64_t key)
 {
     keyed *of = find_keyed(cache, key);
-    copy *c;
 
-    if (!of)
-        return NULL;
-    DL_FOREACH2(of->copies, c, of_next) {
-        if (!is_free(cache, c))
-            continue;
-        unlist(cache, c);
-        list(cache, c);
-        ACS_ASSERT(!c->taken); /* CACHE-1 */
-        c->taken = true;
-        return &c->shown;
-    }
+    for (copy *c = of ? of->copies : NULL; c; c = c->of_next)
+        if (is_free(cache, c))
+            return hand_out(cache, c);
     return NULL;
 }
 
 acs_graph_copy *acs_graph_cache_again(acs_graph_cache *cache, uint64_t key, int slot)
 {
     keyed *of = find_keyed(cache, key);
-    copy *c, *found = NULL;
+    copy *found = NULL;
 
-    if (!of)
-        return NULL;
-    DL_FOREACH2(of->copies, c, of_next) {
+    for (copy *c = of ? of->copies : NULL; c; c = c->of_next)
         if (!c->taken && (slot < 0 || c->slot == slot))
             found = c;
-    }
-    if (!found)
-        return NULL;
-    unlist(cache, found);
-    list(cache, found);
-    found->taken = true;
-    return &found->shown;
+    return found ? hand_out(cache, found) : NULL;
 }
 
 uint32_t acs_graph_copies(const acs_graph_cache *cache, uint64_t key, uint32_t *busy)
 {
     const keyed *of = find_keyed(cache, key);
     uint32_t all = 0, not_free = 0;
-    const copy *c;
 
-    if (of) {
-        DL_FOREACH2(of->copies, c, of_next) {
-            all++;
-            not_free += !is_free(cache, c);
-        }
+    for (const copy *c = of ? of->copies : NULL; c; c = c->of_next) {
+        all++;
+        not_free += !is_free(cache, c);
     }
     if (busy)
         *busy = not_free;

@@ -55,10 +55,8 @@ bool acs_capture_mine(acs_context *context)
 {
     if (!tl_open)
         return false;
-    acs_lock_acquire(&context->captures->lock);
-    bool mine = section_mine_locked(context) != NULL;
-    acs_lock_release(&context->captures->lock);
-    return mine;
+    ACS_HOLD(&context->captures->lock);
+    return section_mine_locked(context) != NULL;
 }
 
 static void section_close_locked(acs_context *context, acs_section *section)
@@ -99,9 +97,8 @@ void acs_capture_abandon(acs_context *context)
 {
     if (!acs_capture_on(context))
         return;
-    acs_lock_acquire(&context->captures->lock);
+    ACS_HOLD(&context->captures->lock);
     section_close_locked(context, section_mine_locked(context));
-    acs_lock_release(&context->captures->lock);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- captures */
@@ -187,37 +184,26 @@ static void captures_trim_locked(acs_captures *captures)
     }
 }
 
-static acs_capture *capture_find_locked(acs_context *context, uint64_t id)
+/* The place in the list of the capture with this id, or the end of the list. */
+static acs_capture **capture_find_locked(acs_context *context, uint64_t id)
 {
-    acs_capture *capture = context->captures->captures;
-    while (capture && capture->id != id)
-        capture = capture->next;
-    return capture;
-}
-
-static void capture_move_first_locked(acs_captures *captures, acs_capture *capture)
-{
-    acs_capture **at = &captures->captures;
-    while (*at && *at != capture)
+    acs_capture **at = &context->captures->captures;
+    while (*at && (*at)->id != id)
         at = &(*at)->next;
-    if (*at)
-        *at = capture->next;
-    capture->next = captures->captures;
-    captures->captures = capture;
+    return at;
 }
 
-/* Find or make the capture with this id. */
+/* Find or make the capture with this id, which becomes the first of the list. */
 static acs_status capture_get_locked(acs_context *context, uint64_t id, acs_capture **found)
 {
-    acs_capture *capture = capture_find_locked(context, id);
-    if (!capture) {
-        capture = calloc(1, sizeof *capture);
-        if (!capture)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to begin a capture");
-        capture->context = context;
-        capture->id = id;
-    }
-    capture_move_first_locked(context->captures, capture);
+    acs_capture **at = capture_find_locked(context, id), *capture = *at ? *at : calloc(1, sizeof *capture);
+    if (!capture)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to begin a capture");
+    capture->context = context;
+    capture->id = id;
+    *at = capture->next;
+    capture->next = context->captures->captures;
+    context->captures->captures = capture;
     captures_trim_locked(context->captures);
     *found = capture;
     return capture->order ? ACS_OK : order_recreate(capture);
@@ -370,19 +356,15 @@ const void *acs_capture_current(acs_context *context)
 {
     if (!acs_capture_on(context))
         return NULL;
-    acs_lock_acquire(&context->captures->lock);
-    const acs_capture *capture = section_mine_locked(context)->capture;
-    acs_lock_release(&context->captures->lock);
-    return capture;
+    ACS_HOLD(&context->captures->lock);
+    return section_mine_locked(context)->capture;
 }
 
 acs_status acs_capture_memory(acs_context *context, size_t bytes, void **memory)
 {
-    acs_lock_acquire(&context->captures->lock);
+    ACS_HOLD(&context->captures->lock);
     const acs_section *section = section_mine_locked(context);
-    acs_status status = ops_of(context)->scratch(context->backend, section->stream, section->capture->id, bytes, memory);
-    acs_lock_release(&context->captures->lock);
-    return status;
+    return ops_of(context)->scratch(context->backend, section->stream, section->capture->id, bytes, memory);
 }
 
 uint64_t acs_captures_count(acs_context *context)
@@ -466,16 +448,22 @@ static acs_status begin_locked(acs_draft *draft, void *stream, uint64_t id, cons
     return status;
 }
 
+/* Look at the stream. ACS_NOT_READY: neither it nor the thread's ops are captured. */
+static acs_status look_at_stream(const acs_draft *draft, void *stream, uint64_t *id, acs_nodes *nodes)
+{
+    const acs_context *context = draft->context;
+    if (!ops_of(context))
+        return ACS_NOT_READY;
+    ACS_TRY(ops_of(context)->look(context->backend, stream, id, nodes));
+    return *id || draft->captured ? ACS_OK : ACS_NOT_READY;
+}
+
 acs_status acs_capture_begin(acs_draft *draft, void *stream, acs_op *op)
 {
     acs_context *context = draft->context;
     acs_nodes nodes = {NULL, 0, 0};
     uint64_t id = 0;
-    if (!ops_of(context))
-        return ACS_NOT_READY;
-    acs_status status = ops_of(context)->look(context->backend, stream, &id, &nodes);
-    if (status == ACS_OK && !id && !draft->captured)
-        return ACS_NOT_READY;
+    acs_status status = look_at_stream(draft, stream, &id, &nodes);
     if (status == ACS_OK) {
         acs_lock_acquire(&context->captures->lock);
         status = begin_locked(draft, stream, id, &nodes, op);
@@ -521,7 +509,7 @@ static acs_status end_locked(acs_draft *draft, void *stream, uint64_t id, const 
                         stream);
     }
     ACS_TRY(met);
-    acs_capture *capture = section ? section->capture : capture_find_locked(context, id);
+    acs_capture *capture = section ? section->capture : *capture_find_locked(context, id);
     if (!capture)
         return ACS_FAIL(ACS_ERR_STATE, 0,
                         "the stream %p is being captured, and no op is in that capture: acs_after_stream comes first",
@@ -541,14 +529,12 @@ static acs_status end_locked(acs_draft *draft, void *stream, uint64_t id, const 
 }
 
 /* Close the thread's section if its stream is part of another capture by now. */
-static acs_status close_void(acs_context *context, void *stream, acs_status status)
+static void close_void(acs_context *context, void *stream)
 {
-    acs_lock_acquire(&context->captures->lock);
+    ACS_HOLD(&context->captures->lock);
     acs_section *section = section_mine_locked(context);
-    if (status == ACS_ERR_STATE && section && section->stream == stream)
+    if (section && section->stream == stream)
         section_close_locked(context, section);
-    acs_lock_release(&context->captures->lock);
-    return status;
 }
 
 acs_status acs_capture_end(acs_draft *draft, void *stream)
@@ -556,17 +542,13 @@ acs_status acs_capture_end(acs_draft *draft, void *stream)
     acs_context *context = draft->context;
     acs_nodes own = {NULL, 0, 0};
     uint64_t id = 0;
-    if (!ops_of(context))
-        return ACS_NOT_READY;
-    acs_status status = ops_of(context)->look(context->backend, stream, &id, &own);
-    if (status == ACS_OK && !id && !draft->captured)
-        return ACS_NOT_READY;
+    acs_status status = look_at_stream(draft, stream, &id, &own);
     if (status == ACS_OK) {
         acs_lock_acquire(&context->captures->lock);
         status = end_locked(draft, stream, id, &own);
         acs_lock_release(&context->captures->lock);
-    } else if (draft->captured) {
-        status = close_void(context, stream, status);
+    } else if (draft->captured && status == ACS_ERR_STATE) {
+        close_void(context, stream);
     }
     acs_nodes_fini(&own);
     return status;

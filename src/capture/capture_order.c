@@ -61,14 +61,8 @@ struct acs_capture_order {
 
 static bool add_upstream(upstreams *to, const upstream *list, uint32_t count)
 {
-    if (to->count + count > to->capacity) {
-        uint32_t capacity = acs_round_up_pow2(to->count + count < 4 ? 4 : to->count + count);
-        upstream *grown = realloc(to->list, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        to->list = grown;
-        to->capacity = capacity;
-    }
+    if (!ACS_GROW(to->list, to->capacity, (uint64_t)to->count + count))
+        return false;
     if (count)
         memcpy(to->list + to->count, list, count * sizeof *list);
     to->count += count;
@@ -112,20 +106,6 @@ static bool is_followed(const acs_capture_order *o, const upstream *up)
     return o->entries[up->entry].followed && o->entries[up->entry].generation == up->generation;
 }
 
-/* Make room for `count` numbers. False: there is no memory. */
-static bool reserve_kept(acs_capture_order *o, uint32_t count)
-{
-    if (count <= o->kept_room)
-        return true;
-    const uint32_t room = acs_round_up_pow2(count < 16 ? 16 : count);
-    uint32_t *grown = realloc(o->kept, room * sizeof *grown);
-    if (!grown)
-        return false;
-    o->kept = grown;
-    o->kept_room = room;
-    return true;
-}
-
 /* Write upstream ops to `kept` that no newer upstream op is behind, as far as the ring knows. */
 static void keep_near(acs_capture_order *o, const upstreams *from, bool everything, reach *reached)
 {
@@ -160,7 +140,7 @@ static uint32_t keep_far(acs_capture_order *o)
 static bool reduce(acs_capture_order *o, upstreams *from, bool everything, acs_nodes *behind, reach *reached)
 {
     behind->count = 0;
-    if (!reserve_kept(o, from->count))
+    if (!ACS_GROW(o->kept, o->kept_room, from->count))
         return false;
     if (from->count > 1)
         qsort(from->list, from->count, sizeof *from->list, newest_first);

@@ -5,35 +5,57 @@
 #include "capture/graph.h"
 
 #include "api/expand.h"
+#include "base/hash.h"
 
 #include <stdlib.h>
+
+/* A node that was found, and the index of its op. */
+typedef struct acs_graph_seen {
+    void *node;
+    uint32_t op;
+    int hash_failed;
+    UT_hash_handle hh;
+} seen;
 
 acs_status acs_graph_no_memory(void)
 {
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the ops of a graph");
 }
 
-bool acs_graph_reserve(void **list, uint32_t *room, uint32_t wanted, size_t bytes)
-{
-    if (wanted <= *room)
-        return true;
-    const uint32_t grown = acs_round_up_pow2(wanted < 64 ? 64 : wanted);
-    void *moved = realloc(*list, grown * bytes);
-    if (!moved)
-        return false;
-    *list = moved;
-    *room = grown;
-    return true;
-}
-
 /* --------------------------------------------------------------------------------------------------------------- nodes */
+
+static seen *find_seen(const acs_graph *graph, void *node)
+{
+    seen *found;
+    HASH_FIND_PTR(graph->seen, &node, found);
+    return found;
+}
 
 /* Note the node as one of the op that is being recorded. *is_new: it was not noted before. False: no memory. */
 static bool note(acs_graph *graph, void *node, bool *is_new)
 {
-    uint32_t op;
-    *is_new = !acs_node_map_get(&graph->seen, node, &op);
-    return !*is_new || acs_node_map_put(&graph->seen, node, graph->op_count);
+    *is_new = !find_seen(graph, node);
+    if (!*is_new)
+        return true;
+    seen *added = calloc(1, sizeof *added);
+    if (!added)
+        return false;
+    added->node = node;
+    added->op = graph->op_count;
+    HASH_ADD_PTR(graph->seen, node, added);
+    if (!added->hash_failed)
+        return true;
+    free(added);
+    return false;
+}
+
+static void forget_seen(acs_graph *graph)
+{
+    seen *at, *next;
+    HASH_ITER(hh, graph->seen, at, next) {
+        HASH_DEL(graph->seen, at);
+        free(at);
+    }
 }
 
 bool acs_graph_add_node(acs_graph *graph, void *node)
@@ -46,8 +68,7 @@ bool acs_graph_add_node(acs_graph *graph, void *node)
 
 static bool add_present(acs_graph *graph, acs_graph_piece *op, void *from, void *to, uint32_t from_op)
 {
-    if (!acs_graph_reserve((void **)&graph->present, &graph->present_room, graph->present_count + 1,
-                           sizeof *graph->present))
+    if (!ACS_GROW(graph->present, graph->present_room, graph->present_count + 1))
         return false;
     graph->present[graph->present_count++] = (acs_graph_present){from, to, from_op};
     op->present_count++;
@@ -59,10 +80,10 @@ static bool look_behind(acs_graph *graph, acs_graph_piece *op, void *node, const
 {
     bool first = true, room = true;
     for (uint32_t i = 0; room && i < behind->count; i++) {
-        uint32_t of = graph->op_count;
-        const bool earlier = acs_node_map_get(&graph->seen, behind->list[i], &of) && of != graph->op_count;
+        const seen *of = find_seen(graph, behind->list[i]);
+        const bool earlier = of && of->op != graph->op_count;
         first &= earlier;
-        room = earlier ? add_present(graph, op, behind->list[i], node, of) : acs_nodes_add(stack, behind->list[i]);
+        room = earlier ? add_present(graph, op, behind->list[i], node, of->op) : acs_nodes_add(stack, behind->list[i]);
     }
     return room && (!first || acs_graph_add_node(graph, node));
 }
@@ -138,12 +159,12 @@ static bool take_last_edges(acs_graph *graph, acs_graph_piece *op, acs_nodes *to
 /* The edges from the end of the op before stay, since CUDA removes no edges of this graph. */
 static bool keep_last_edges(acs_graph *graph, acs_graph_piece *op, const acs_nodes *to)
 {
-    uint32_t of = 0;
-    bool room = acs_node_map_get(&graph->seen, graph->last, &of);
+    const seen *of = find_seen(graph, graph->last);
+    bool room = of != NULL;
     ACS_ASSERT(room);
     graph->fixed = true;
     for (uint32_t i = 0; room && i < to->count; i++)
-        room = add_present(graph, op, graph->last, to->list[i], of);
+        room = add_present(graph, op, graph->last, to->list[i], of->op);
     return room;
 }
 
@@ -222,8 +243,7 @@ static acs_status cut_before(acs_graph *graph, void *stream, acs_graph_piece *op
 
 acs_status acs_graph_add_segment(acs_graph *graph, acs_graph_piece *op, const acs_segment *segment)
 {
-    if (!acs_graph_reserve((void **)&graph->segments, &graph->segment_room, graph->segment_count + 1,
-                           sizeof *graph->segments))
+    if (!ACS_GROW(graph->segments, graph->segment_room, graph->segment_count + 1))
         return acs_graph_no_memory();
     graph->segments[graph->segment_count] = (acs_graph_segment){*segment, op->segment};
     op->segment = graph->segment_count++;
@@ -257,11 +277,13 @@ static acs_status add_uses(acs_graph *graph, acs_graph_piece *op, const acs_uses
     return status;
 }
 
+/* NULL with an error: no memory. */
 static acs_graph_piece *op_new(acs_graph *graph, const acs_site *site)
 {
-    if (graph->op_count > UINT32_MAX / 4 ||
-        !acs_graph_reserve((void **)&graph->ops, &graph->op_room, graph->op_count + 1, sizeof *graph->ops))
+    if (!ACS_GROW(graph->ops, graph->op_room, (uint64_t)graph->op_count + 1)) {
+        (void)acs_graph_no_memory();
         return NULL;
+    }
     acs_graph_piece *op = &graph->ops[graph->op_count];
     *op = (acs_graph_piece){.segment = UINT32_MAX, .steps = 1, .site = site, .number = graph->op_count + 1};
     return op;
@@ -287,12 +309,11 @@ acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph
     if (!context->backend->ops->capture)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "only the CUDA backend has captures");
     acs_graph *made = calloc(1, sizeof *made);
-    acs_graph_piece *op = NULL;
-    if (made) {
-        made->context = context;
-        op = op_new(made, NULL);
-    }
-    acs_status status = op ? cut_before(made, stream, op) : acs_graph_no_memory();
+    if (!made)
+        return acs_graph_no_memory();
+    made->context = context;
+    acs_graph_piece *op = op_new(made, NULL);
+    acs_status status = op ? cut_before(made, stream, op) : ACS_ERR_MEMORY;
     if (status != ACS_OK) {
         acs_graph_cancel(made);
         return status;
@@ -308,11 +329,7 @@ uint64_t acs_graph_op(acs_graph *graph, void *stream, acs_uses uses, const acs_s
     if (acs_graph_check(graph, __func__) != ACS_OK)
         return 0;
     acs_graph_piece *op = op_new(graph, site);
-    if (!op) {
-        (void)acs_graph_no_memory();
-        return 0;
-    }
-    if (cut(graph, stream, op) != ACS_OK)
+    if (!op || cut(graph, stream, op) != ACS_OK)
         return 0;
     if (!op->end_count)
         return ACS_GRAPH_NO_OP;
@@ -365,11 +382,7 @@ uint64_t acs_graph_memset(acs_graph *graph, void *stream, void *dst, int value, 
     fill.u.copy.rows = 1;
     fill.u.copy.value = value;
     acs_graph_piece *op = op_new(graph, site);
-    if (!op) {
-        (void)acs_graph_no_memory();
-        return 0;
-    }
-    if (add_uses(graph, op, &uses, __func__) != ACS_OK || capture_fill(graph, stream, &fill, op) != ACS_OK)
+    if (!op || add_uses(graph, op, &uses, __func__) != ACS_OK || capture_fill(graph, stream, &fill, op) != ACS_OK)
         return 0;
     return graph->op_count++;
 }
@@ -389,7 +402,7 @@ void acs_graph_cancel(acs_graph *graph)
     free(graph->ops);
     free(graph->segments);
     free(graph->present);
-    acs_node_map_fini(&graph->seen);
+    forget_seen(graph);
     acs_nodes_fini(&graph->nodes);
     free(graph);
 }

@@ -22,7 +22,6 @@
 #define ACS_GRAPH_H
 
 #include "api/draft.h"
-#include "capture/node_map.h"
 #include "window/nodes.h"
 
 /* An op: where its nodes and segments begin in the graph's lists, and how many they are. */
@@ -58,7 +57,7 @@ struct acs_graph {
     acs_graph_segment *segments;
     uint32_t segment_count, segment_room;
     acs_nodes nodes; /* nodes of all ops */
-    acs_node_map seen; /* index of the op of each node that was found, with those inside of ops */
+    struct acs_graph_seen *seen; /* hash table of the nodes that were found, with those inside of ops */
     acs_graph_present *present;
     uint32_t present_count, present_room;
     void *last; /* kernel with which the latest op ends, while the stream's next work is behind it; NULL: behind nothing */
@@ -75,8 +74,6 @@ acs_status acs_graph_no_memory(void);
 acs_status acs_graph_check(const acs_graph *graph, const char *function);
 /* The capture of the stream, and (unless NULL) the nodes that its next work would be behind. ACS_ERR_STATE: none. */
 acs_status acs_graph_look(const acs_graph *graph, void *stream, uint64_t *id, acs_nodes *ends);
-/* Make room for `wanted` elements of so many bytes. False: there is no memory. */
-bool acs_graph_reserve(void **list, uint32_t *room, uint32_t wanted, size_t bytes);
 bool acs_graph_add_node(acs_graph *graph, void *node);
 acs_status acs_graph_add_segment(acs_graph *graph, acs_graph_piece *op, const acs_segment *segment);
 

@@ -48,10 +48,9 @@ static uint32_t node_of(const void *handle)
 
 static bool add_node(ending *e, const acs_graph_piece *op, const acs_nodes *behind)
 {
-    if (!acs_graph_reserve((void **)&e->ops, &e->room, e->count + 1, sizeof *e->ops) ||
-        !acs_graph_reserve((void **)&e->first, &e->first_room, e->count + 2, sizeof *e->first) ||
-        !acs_graph_reserve((void **)&e->steps, &e->steps_room, e->count + 1, sizeof *e->steps) ||
-        !acs_graph_reserve((void **)&e->behind, &e->behind_room, e->behind_count + behind->count, sizeof *e->behind))
+    if (!ACS_GROW(e->ops, e->room, e->count + 1) || !ACS_GROW(e->first, e->first_room, e->count + 2) ||
+        !ACS_GROW(e->steps, e->steps_room, e->count + 1) ||
+        !ACS_GROW(e->behind, e->behind_room, e->behind_count + behind->count))
         return false;
     e->first[0] = 0;
     for (uint32_t i = 0; i < behind->count; i++)
@@ -88,7 +87,7 @@ static bool describe_op(const acs_graph *graph, const acs_graph_piece *op, acs_s
     uint32_t count = 0;
     for (uint32_t s = op->segment; s != UINT32_MAX; s = graph->segments[s].before)
         count++;
-    if (!acs_graph_reserve((void **)list, room, count + 1, sizeof **list))
+    if (!ACS_GROW(*list, *room, count + 1))
         return false;
     *record = (acs_record){.kind = ACS_KIND_KERNEL, .site = op->site ? op->site : &unknown, .any = op->any};
     record->segments = *list;

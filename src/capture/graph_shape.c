@@ -126,14 +126,8 @@ static chain *choose(const work *w, uint32_t placed)
 static bool add_edge(work *w, uint32_t from, uint32_t to)
 {
     acs_graph_shape *shape = w->shape;
-    if (shape->edge_count == w->edges_room) {
-        const uint32_t room = w->edges_room ? 2 * w->edges_room : 256;
-        acs_graph_edge *grown = realloc(shape->edges, room * sizeof *grown);
-        if (!grown)
-            return false;
-        shape->edges = grown;
-        w->edges_room = room;
-    }
+    if (!ACS_GROW(shape->edges, w->edges_room, shape->edge_count + 1))
+        return false;
     shape->edges[shape->edge_count++] = (acs_graph_edge){from, to};
     return true;
 }

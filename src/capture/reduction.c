@@ -27,22 +27,6 @@ typedef struct search {
     uint32_t left;        /* number of sought nodes that no walk has reached */
 } search;
 
-/* Make room for `wanted` elements. False: there is no memory. */
-static bool grow_array(void **array, uint32_t *room, uint64_t wanted, size_t bytes)
-{
-    if (wanted <= *room)
-        return true;
-    if (wanted > UINT32_MAX / 2)
-        return false;
-    const uint32_t grown = acs_round_up_pow2(wanted < 64 ? 64 : (uint32_t)wanted);
-    void *moved = realloc(*array, grown * bytes);
-    if (!moved)
-        return false;
-    *array = moved;
-    *room = grown;
-    return true;
-}
-
 void acs_reduction_fini(acs_reduction *reduction)
 {
     free(reduction->nodes);
@@ -167,14 +151,6 @@ uint32_t acs_reduction_reduce(acs_reduction *r, uint32_t *list, uint32_t count)
 
 /* ---------------------------------------------------------------------------------------------------------------- add */
 
-/* Make room for one more node with `count` edges. */
-static bool reserve_node(acs_reduction *r, uint32_t count)
-{
-    return grow_array((void **)&r->nodes, &r->node_room, (uint64_t)r->node_count + 2, sizeof *r->nodes) &&
-           grow_array((void **)&r->edges, &r->edge_room, (uint64_t)r->edge_count + count, sizeof *r->edges) &&
-           grow_array((void **)&r->stack, &r->stack_room, (uint64_t)r->node_count + 2, sizeof *r->stack);
-}
-
 /* Make the new node come behind one: what is known of that holds for it, too. */
 static void come_behind(acs_reduction *r, node *new, uint32_t number)
 {
@@ -188,7 +164,9 @@ static void come_behind(acs_reduction *r, node *new, uint32_t number)
 
 uint32_t acs_reduction_add(acs_reduction *r, const uint32_t *behind, uint32_t count)
 {
-    if (!reserve_node(r, count))
+    if (!ACS_GROW(r->nodes, r->node_room, (uint64_t)r->node_count + 2) ||
+        !ACS_GROW(r->edges, r->edge_room, (uint64_t)r->edge_count + count) ||
+        !ACS_GROW(r->stack, r->stack_room, (uint64_t)r->node_count + 2))
         return 0;
     if (!r->node_count)
         r->nodes[r->node_count++] = (node){0};

@@ -79,13 +79,7 @@ acs_status acs_check_register(acs_context *context, const void *ptr, size_t byte
     if (!all)
         return ACS_OK;
     acs_order_lock(context);
-    if (all->registered_count == all->registered_room) {
-        const size_t room = 2 * all->registered_room + 8;
-        acs_registered *more = realloc(all->registered, room * sizeof *more);
-        all->registered = more ? more : all->registered;
-        all->registered_room = more ? room : all->registered_room;
-    }
-    const bool fits = all->registered_count < all->registered_room;
+    const bool fits = ACS_GROW(all->registered, all->registered_room, (uint64_t)all->registered_count + 1);
     const uint64_t first = (uint64_t)(uintptr_t)ptr;
     if (fits)
         all->registered[all->registered_count++] = (acs_registered){first, first + bytes};

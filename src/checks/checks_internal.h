@@ -28,7 +28,7 @@ typedef struct acs_checked_site {
 /* The checks of a context. Guarded by the lock of program order: memory is unregistered when no launch is looked at. */
 struct acs_checks {
     acs_registered *registered;
-    size_t registered_count, registered_room;
+    uint32_t registered_count, registered_room;
     acs_checked_site sites[TUNE_CHECK_SITES];
     uint32_t site_count;
     uint64_t asked;   /* ops of which ACS_CHECK_EVERY has chosen some */

@@ -55,84 +55,77 @@ static void each_stretch(const acs_memory_range *range, const acs_spans *spans, 
                          void (*visit)(const stretch *s, void *user), void *user)
 {
     for (uint64_t address = range->first, until; address < range->end; address = until) {
-        const uint8_t access = acs_spans_at(spans, at, address, &until);
-        until = until < range->end ? until : range->end;
+        const uint8_t access = acs_spans_at(spans, at, address, range->end, &until);
         visit(&(stretch){range, address - range->first, until - range->first, access}, user);
     }
 }
 
-/* Give what was found in each range, if anything was. */
-static void each_range(const acs_image *image, const acs_spans *spans, void (*visit)(const stretch *s, void *user),
-                       acs_found found, void *user)
-{
-    size_t at = 0;
-    for (size_t i = 0; i < image->count; i++) {
-        acs_found_bytes bytes = {0};
-        each_stretch(&image->list[i], spans, &at, visit, &bytes);
-        if (bytes.bytes)
-            found(user, &bytes);
-    }
-}
-
-/* ---------------------------------------------------------------------------------------------------------- changed */
-
-static void changed(const stretch *s, void *user)
-{
-    if (s->access & ACS_WRITE || is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, s->first, s->end))
-        return;
-    for (uint64_t i = s->first; i < s->end;)
-        i = is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i) ? i + 1 : add_changed(user, s, i);
-}
-
-static void changed_or_tried(const stretch *s, void *user)
-{
-    if (s->access & ACS_WRITE || (is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, s->first, s->end) &&
-                                  is_same(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, s->first, s->end)))
-        return;
-    for (uint64_t i = s->first; i < s->end;) {
-        const bool kept = is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i);
-        i = kept && is_same_at(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, i) ? i + 1 : add_changed(user, s, i);
-    }
-}
-
-void acs_compare_changed(const acs_image *image, const acs_spans *spans, bool trial, acs_found found, void *user)
-{
-    each_range(image, spans, trial ? changed_or_tried : changed, found, user);
-}
-
-/* -------------------------------------------------------------------------------------------------------- unwritten */
+/* ------------------------------------------------------------------------------------------------------------- find */
 
 static bool is_unwritten(const stretch *s, uint64_t place)
 {
     return is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, place) && is_same_at(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, place);
 }
 
-static void unwritten(const stretch *s, void *user)
+static bool is_sought(const stretch *s, acs_sought what, uint64_t place)
 {
-    if ((s->access & ACS_UPDATE) != ACS_WRITE)
+    switch (what) {
+    case ACS_SOUGHT_CHANGED:
+        return !is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, place);
+    case ACS_SOUGHT_WRITTEN:
+        return !is_unwritten(s, place);
+    case ACS_SOUGHT_KEPT:
+        return is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, place);
+    default:
+        return is_unwritten(s, place) && !is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_GIVEN, place);
+    }
+}
+
+/* What is sought in a range, and what was found. */
+typedef struct search {
+    acs_sought what;
+    acs_found_bytes found;
+} search;
+
+static void search_stretch(const stretch *s, void *user)
+{
+    search *of = user;
+    const bool out = of->what >= ACS_SOUGHT_KEPT;
+    if (out ? (s->access & ACS_UPDATE) != ACS_WRITE : s->access & ACS_WRITE)
         return;
-    for (uint64_t i = s->first; i < s->end; i++)
-        if (is_unwritten(s, i) && !is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_GIVEN, i))
-            add_found(user, s, i, i + 1);
-}
-
-static void kept(const stretch *s, void *user)
-{
-    if ((s->access & ACS_UPDATE) != ACS_WRITE)
+    if (!out && is_same(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, s->first, s->end) &&
+        (of->what == ACS_SOUGHT_CHANGED || is_same(s, ACS_COPY_GIVEN, ACS_COPY_TRIAL, s->first, s->end)))
         return;
-    for (uint64_t i = s->first; i < s->end; i++)
-        if (is_same_at(s, ACS_COPY_BEFORE, ACS_COPY_AFTER, i))
-            add_found(user, s, i, i + 1);
+    for (uint64_t i = s->first, next; i < s->end; i = next) {
+        next = i + 1;
+        if (is_sought(s, of->what, i) && !out)
+            next = add_changed(&of->found, s, i);
+        else if (is_sought(s, of->what, i))
+            add_found(&of->found, s, i, next);
+    }
 }
 
-void acs_compare_kept(const acs_image *image, const acs_spans *spans, acs_found found, void *user)
+void acs_compare_find(const acs_image *image, const acs_spans *spans, acs_sought what, acs_found found, void *user)
 {
-    each_range(image, spans, kept, found, user);
+    size_t at = 0;
+    for (size_t i = 0; i < image->count; i++) {
+        search of = {.what = what};
+        each_stretch(&image->list[i], spans, &at, search_stretch, &of);
+        if (of.found.bytes)
+            found(user, &of.found);
+    }
 }
 
-void acs_compare_unwritten(const acs_image *image, const acs_spans *spans, acs_found found, void *user)
+static void note(void *user, const acs_found_bytes *bytes)
 {
-    each_range(image, spans, unwritten, found, user);
+    *(bool *)user = bytes->bytes > 0;
+}
+
+bool acs_compare_has(const acs_image *image, const acs_spans *spans, acs_sought what)
+{
+    bool any = false;
+    acs_compare_find(image, spans, what, note, &any);
+    return any;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- differs */

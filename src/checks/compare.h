@@ -17,15 +17,16 @@ typedef struct acs_found_bytes {
 /* Called for each range with such bytes. */
 typedef void (*acs_found)(void *user, const acs_found_bytes *bytes);
 
-/*
- * Bytes that changed, though the op does not name them as written. `trial`: or that it wrote in the trial, with the
- * values that they had.
- */
-void acs_compare_changed(const acs_image *image, const acs_spans *spans, bool trial, acs_found found, void *user);
-/* Bytes of out segments that are as they were before the launch. */
-void acs_compare_kept(const acs_image *image, const acs_spans *spans, acs_found found, void *user);
-/* Scrambled bytes of out segments that neither the launch nor the trial wrote. */
-void acs_compare_unwritten(const acs_image *image, const acs_spans *spans, acs_found found, void *user);
+/* Which bytes are sought. */
+typedef enum acs_sought {
+    ACS_SOUGHT_CHANGED,  /* that changed, though the op does not name them as written */
+    ACS_SOUGHT_WRITTEN,  /* these, and those that it wrote in the trial, with the values that they had */
+    ACS_SOUGHT_KEPT,     /* of out segments, as they were before the launch */
+    ACS_SOUGHT_UNWRITTEN /* of out segments, scrambled, and written by neither launch nor trial */
+} acs_sought;
+void acs_compare_find(const acs_image *image, const acs_spans *spans, acs_sought what, acs_found found, void *user);
+/* Whether there are such bytes. */
+bool acs_compare_has(const acs_image *image, const acs_spans *spans, acs_sought what);
 /* Whether the trial wrote other bytes than the launch. Bytes that neither wrote are the same. */
 bool acs_compare_differs(const acs_image *image, const acs_spans *spans);
 

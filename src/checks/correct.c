@@ -147,12 +147,6 @@ static uint32_t list_all(const correction *w)
 
 /* ------------------------------------------------------------------------------------------------------------- check */
 
-static void see_any(void *user, const acs_found_bytes *bytes)
-{
-    (void)bytes;
-    *(bool *)user = true;
-}
-
 /* Whether the launch does the same from other bytes in the set, at both levels. */
 static bool needs_none_of(acs_launch_check *c, int set, acs_scramble_level next)
 {
@@ -164,14 +158,11 @@ static bool needs_none_of(acs_launch_check *c, int set, acs_scramble_level next)
 static bool finds_nothing(acs_launch_check *c)
 {
     const bool reads = c->context->options.check != ACS_CHECK_WRITES;
-    bool any = false;
     if (reads && !needs_none_of(c, ACS_SCRAMBLE_UNNAMED, ACS_SCRAMBLE_BITS))
         return false;
-    acs_compare_changed(&c->image, &c->spans, reads, see_any, &any);
-    if (any || !needs_none_of(c, ACS_SCRAMBLE_OUT, ACS_SCRAMBLE_ALL))
-        return false;
-    acs_compare_unwritten(&c->image, &c->spans, see_any, &any);
-    return !any;
+    return !acs_compare_has(&c->image, &c->spans, reads ? ACS_SOUGHT_WRITTEN : ACS_SOUGHT_CHANGED) &&
+           needs_none_of(c, ACS_SCRAMBLE_OUT, ACS_SCRAMBLE_ALL) &&
+           !acs_compare_has(&c->image, &c->spans, ACS_SOUGHT_UNWRITTEN);
 }
 
 static bool has_found(const acs_checked *found, acs_finding_kind kind)
@@ -205,8 +196,7 @@ static bool keeps_declared(acs_launch_check *c, const acs_spans *spans)
     for (size_t i = 0; i < c->spans.count; i++) {
         const acs_span *was = &c->spans.list[i];
         for (uint64_t address = was->first, until; keeps && address < was->end; address = until) {
-            const uint8_t lacks = was->access & (uint8_t)~acs_spans_at(spans, &at, address, &until);
-            until = until < was->end ? until : was->end;
+            const uint8_t lacks = was->access & (uint8_t)~acs_spans_at(spans, &at, address, was->end, &until);
             keeps = !lacks || (was->access == ACS_WRITE && leaves(c, address, until));
         }
     }

@@ -331,16 +331,7 @@ static void print_finding(FILE *to, const acs_checked *c, const acs_finding *f)
 
 static const char *access_name(uint8_t access)
 {
-    switch (access) {
-    case ACS_READ:
-        return "IN";
-    case ACS_WRITE:
-        return "OUT";
-    case ACS_COMMUTE:
-        return "INOUTSET";
-    default:
-        return "INOUT";
-    }
+    return access == ACS_READ ? "IN" : access == ACS_WRITE ? "OUT" : access == ACS_COMMUTE ? "INOUTSET" : "INOUT";
 }
 
 /* Write an address as an expression of the program's: an argument, a pointer in one, or bytes behind it. */

@@ -18,16 +18,9 @@ static void add_range(acs_image *image, acs_memory_range range)
 {
     if (range.first == range.end || image->no_memory)
         return;
-    if (image->count == image->room) {
-        const size_t room = image->room ? 2 * image->room : 64;
-        acs_memory_range *list = realloc(image->list, room * sizeof *list);
-        image->no_memory = !list;
-        if (!list)
-            return;
-        image->list = list;
-        image->room = room;
-    }
-    image->list[image->count++] = range;
+    image->no_memory = !ACS_GROW(image->list, image->room, (uint64_t)image->count + 1);
+    if (!image->no_memory)
+        image->list[image->count++] = range;
 }
 
 static void add_block(void *user, const acs_block *block)
@@ -199,9 +192,8 @@ static void copy_written(const acs_memory_range *range, const acs_spans *spans, 
 {
     size_t at = 0;
     for (uint64_t address = range->first, until; address < range->end; address = until) {
-        const uint8_t access = acs_spans_at(spans, &at, address, &until);
+        const uint8_t access = acs_spans_at(spans, &at, address, range->end, &until);
         const uint64_t place = address - range->first;
-        until = until < range->end ? until : range->end;
         if (access & ACS_WRITE)
             memcpy((char *)to + place, (const char *)from + place, (size_t)(until - address));
     }
@@ -258,8 +250,7 @@ static void scramble_range(const acs_image *image, const acs_memory_range *range
     size_t at = 0;
     for (uint64_t address = range->first > which->first ? range->first : which->first, until; address < end;
          address = until) {
-        const uint8_t access = acs_spans_at(spans, &at, address, &until);
-        until = until < end ? until : end;
+        const uint8_t access = acs_spans_at(spans, &at, address, end, &until);
         if (acs_scramble_set_of(access) & which->set && (!range->shared || access & ACS_WRITE))
             acs_scramble(&before, address - range->first, until - range->first, range->copies[ACS_COPY_GIVEN], &way);
     }

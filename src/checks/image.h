@@ -38,7 +38,7 @@ typedef struct acs_registered {
 typedef struct acs_image {
     acs_context *context;
     acs_memory_range *list; /* rising, apart */
-    size_t count, room;
+    uint32_t count, room;
     unsigned char *bytes; /* all copies, so many bytes */
     size_t byte_count;
     bool no_memory;

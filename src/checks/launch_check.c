@@ -53,17 +53,12 @@ static void check_unnamed(acs_launch_check *c)
         set.level = ACS_SCRAMBLE_BITS;
         result = acs_trial_scrambled(c, &set);
     }
-    acs_compare_changed(&c->image, &c->spans, result == ACS_TRIAL_SAME, add_unnamed, &c->found);
+    acs_compare_find(&c->image, &c->spans, result == ACS_TRIAL_SAME ? ACS_SOUGHT_WRITTEN : ACS_SOUGHT_CHANGED, add_unnamed,
+                     &c->found);
     if (result == ACS_TRIAL_FAILED)
         add_failure(c);
     if (result == ACS_TRIAL_DIFFERS)
         locate_reads(c, &set, ACS_FOUND_READS_UNNAMED);
-}
-
-static void note(void *user, const acs_found_bytes *bytes)
-{
-    (void)bytes;
-    *(bool *)user = true;
 }
 
 /*
@@ -73,9 +68,8 @@ static void note(void *user, const acs_found_bytes *bytes)
 static void check_out(acs_launch_check *c)
 {
     acs_scrambled set = {ACS_SCRAMBLE_OUT, ACS_SCRAMBLE_NUMBERS, 0, UINT64_MAX};
-    bool left = false;
     acs_trial_result result = acs_trial_scrambled(c, &set);
-    acs_compare_kept(&c->image, &c->spans, note, &left);
+    const bool left = acs_compare_has(&c->image, &c->spans, ACS_SOUGHT_KEPT);
     if (result == ACS_TRIAL_SAME && left) {
         set.level = ACS_SCRAMBLE_ALL;
         result = acs_trial_scrambled(c, &set);
@@ -83,7 +77,7 @@ static void check_out(acs_launch_check *c)
     if (result == ACS_TRIAL_FAILED)
         add_failure(c);
     else if (left && result == ACS_TRIAL_SAME)
-        acs_compare_unwritten(&c->image, &c->spans, add_unwritten, &c->found);
+        acs_compare_find(&c->image, &c->spans, ACS_SOUGHT_UNWRITTEN, add_unwritten, &c->found);
     if (result == ACS_TRIAL_DIFFERS)
         locate_reads(c, &set, ACS_FOUND_READS_OUT);
 }
@@ -161,24 +155,25 @@ static void report_findings(acs_launch_check *c)
         c->site->findings |= findings;
 }
 
-/* The kernel has ended. Look at what it did, leave memory as it did, and report. False: memory cannot be copied. */
+/* The op has ended. Look at what it did, leave memory as it did, and report. False: memory cannot be copied. */
 static bool look_behind(acs_launch_check *c)
 {
-    const int64_t level = c->context->options.check;
+    const int64_t level = c->once ? ACS_CHECK_WRITES : c->context->options.check;
     if (!acs_image_load(&c->image, ACS_COPY_AFTER))
         return false;
     c->site = acs_checks_site(c->context->checks, c->found.label);
     if (level == ACS_CHECK_WRITES)
-        acs_compare_changed(&c->image, &c->spans, false, add_unnamed, &c->found);
+        acs_compare_find(&c->image, &c->spans, ACS_SOUGHT_CHANGED, add_unnamed, &c->found);
     else
         check_unnamed(c);
-    if (has_out(c))
+    if (!c->once && has_out(c))
         check_out(c);
     if (level == ACS_CHECK_ALL && !c->found.count)
         acs_hints_find(c);
     c->context->checks->checked++;
     report_findings(c);
-    (void)acs_image_store(&c->image, &c->spans, ACS_COPY_AFTER); /* fails only on a lost device */
+    if (!c->once)
+        (void)acs_image_store(&c->image, &c->spans, ACS_COPY_AFTER); /* fails only on a lost device */
     return true;
 }
 
@@ -293,14 +288,8 @@ void acs_check_op_end(acs_draft *draft, acs_op op)
     number_op(c, op);
     const acs_op before = last_op(c);
     acs_context_queued(c->context, op, false); /* a thread may have to wake up for it */
-    if (acs_trial_ended_well(c->context, op) && acs_image_load(&c->image, ACS_COPY_AFTER)) {
-        c->site = acs_checks_site(c->context->checks, c->found.label);
-        acs_compare_changed(&c->image, &c->spans, false, add_unnamed, &c->found);
-        c->context->checks->checked++;
-        report_findings(c);
-    } else {
+    if (!acs_trial_ended_well(c->context, op) || !look_behind(c))
         c->context->checks->left_out++;
-    }
     count_own(c, before);
     acs_check_op_drop(draft);
 }

@@ -4,6 +4,8 @@
  */
 #include "checks/spans.h"
 
+#include "window/record.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,16 +22,11 @@ static int by_address(const void *a, const void *b)
     return (x->address > y->address) - (x->address < y->address);
 }
 
-static bool names_bytes(const acs_segment *s)
-{
-    return s->extent == ACS_EXTENT_BYTES && s->rows > 0 && s->row_bytes > 0;
-}
-
 static uint64_t count_rows(const acs_segment *segments, uint32_t count)
 {
     uint64_t rows = 0;
     for (uint32_t i = 0; i < count; i++)
-        rows += names_bytes(&segments[i]) ? segments[i].rows : 0;
+        rows += acs_segment_has_bytes(&segments[i]) ? segments[i].rows : 0;
     return rows;
 }
 
@@ -38,7 +35,7 @@ static size_t list_rows(const acs_segment *segments, uint32_t count, row_edge *e
     size_t used = 0;
     for (uint32_t i = 0; i < count; i++) {
         const acs_segment *s = &segments[i];
-        for (uint64_t row = 0; names_bytes(s) && row < s->rows; row++) {
+        for (uint64_t row = 0; acs_segment_has_bytes(s) && row < s->rows; row++) {
             const uint64_t first = s->base + row * s->pitch_bytes;
             edges[used++] = (row_edge){first, s->access & ACS_UPDATE, true};
             edges[used++] = (row_edge){first + s->row_bytes, s->access & ACS_UPDATE, false};
@@ -97,12 +94,12 @@ void acs_spans_free(acs_spans *spans)
     *spans = (acs_spans){0};
 }
 
-uint8_t acs_spans_at(const acs_spans *spans, size_t *at, uint64_t address, uint64_t *end)
+uint8_t acs_spans_at(const acs_spans *spans, size_t *at, uint64_t address, uint64_t most, uint64_t *end)
 {
     while (*at < spans->count && spans->list[*at].end <= address)
         ++*at;
     const acs_span *next = *at < spans->count ? &spans->list[*at] : NULL;
     const bool inside = next && next->first <= address;
-    *end = inside ? next->end : next ? next->first : UINT64_MAX;
+    *end = acs_min(most, inside ? next->end : next ? next->first : UINT64_MAX);
     return (uint8_t)((inside ? next->access : 0) | (spans->reads_all ? ACS_READ : 0));
 }

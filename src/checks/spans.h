@@ -23,8 +23,9 @@ bool acs_spans_make(const acs_segment *segments, uint32_t count, acs_spans *span
 void acs_spans_free(acs_spans *spans);
 /*
  * What the op may do with the byte at `address`; 0: it does not name it. *end: the first byte behind it of which that
- * may not be true. *at: 0 at first, then as the call before left it, if addresses rise.
+ * may not be true, at most `most`. *at: 0 at first, then as the call before left it, if addresses rise.
  */
-uint8_t acs_spans_at(const acs_spans *spans, size_t *at, uint64_t address, uint64_t *end);
+uint8_t acs_spans_at(const acs_spans *spans, size_t *at, uint64_t address, uint64_t most,
+                     uint64_t *end);
 
 #endif

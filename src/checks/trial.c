@@ -105,8 +105,7 @@ static bool clip(const acs_launch_check *c, int set, acs_found_bytes *bytes)
     uint64_t first = UINT64_MAX, end = 0;
     size_t at = 0;
     for (uint64_t address = bytes->first, until; address < bytes->end; address = until) {
-        const uint8_t access = acs_spans_at(&c->spans, &at, address, &until);
-        until = until < bytes->end ? until : bytes->end;
+        const uint8_t access = acs_spans_at(&c->spans, &at, address, bytes->end, &until);
         if (!(acs_scramble_set_of(access) & set))
             continue;
         first = first < address ? first : address;

@@ -1,8 +1,8 @@
 /*
- * Barriers by number (barriers.h). The lock of program order (api/program_order.h) makes an op's number known before it
+ * Barriers by number (debug.h). The lock of program order (api/program_order.h) makes an op's number known before it
  * enters the FIFO. Called while a context opens and closes, and by each call that queues an op.
  */
-#include "debug/barriers.h"
+#include "debug/debug.h"
 
 #include "api/program_order.h"
 #include "base/tuning.h"

@@ -1,11 +1,11 @@
 /*
- * ACS_DOT (see dot.h). Ops are written when they enter the window, are issued, or fail, so the file of a program that
+ * ACS_DOT (see debug.h). Ops are written when they enter the window, are issued, or fail, so the file of a program that
  * dies is complete up to then. Hook of the core (scheduler/trace.h), under its lock.
  *
  * The edges come from a window of the file's own (capture/capture_order.h) in which no op ends, since the core's window
  * forgets ops that have ended. So a program has the same edges however fast it ran.
  */
-#include "debug/dot.h"
+#include "debug/debug.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -102,16 +102,8 @@ static bool order_op(acs_dot *dot, const acs_record *op, acs_op seq, bool observ
 
 static const char *shape_of(const acs_record *op)
 {
-    switch (op->asked) {
-    case ACS_KIND_KERNEL:
-    case ACS_KIND_CALL:
-        return "box";
-    case ACS_KIND_MEMCPY:
-    case ACS_KIND_MEMSET:
-        return "ellipse";
-    default:
-        return "hexagon";
-    }
+    const bool copies = op->asked == ACS_KIND_MEMCPY || op->asked == ACS_KIND_MEMSET;
+    return op->asked == ACS_KIND_KERNEL || op->asked == ACS_KIND_CALL ? "box" : copies ? "ellipse" : "hexagon";
 }
 
 static bool on_device(const acs_record *op)

@@ -50,6 +50,13 @@ static void list_remove(node *n)
     n->previous->next = n->next;
 }
 
+static void change_state(node *n, acs_allocation_state state, node *head)
+{
+    n->block.state = state;
+    list_remove(n);
+    list_append(head, n);
+}
+
 static int compare(const void *left, const void *right)
 {
     const acs_allocation *a = left, *b = right;
@@ -112,15 +119,14 @@ static bool holds(const acs_allocation *block, uint64_t address)
 }
 
 /*
- * Newest first, since an address may have been in several freed blocks. A linear search: the ring is only for
- * diagnostics.
+ * The freed block that held the address, or has this id if that is not 0. Newest first, since an address may have been in
+ * several. A linear search: the ring is only for diagnostics.
  */
-static acs_allocation *latest_freed_locked(acs_allocations *table, uint64_t address)
+static acs_allocation *latest_freed_locked(acs_allocations *table, uint64_t address, uint32_t id)
 {
-    uint64_t kept = table->freed_total < TUNE_FREED_KEPT ? table->freed_total : TUNE_FREED_KEPT;
-    for (uint64_t i = 1; i <= kept; i++) {
+    for (uint64_t i = 1; i <= acs_min(table->freed_total, TUNE_FREED_KEPT); i++) {
         acs_allocation *block = &table->freed[(table->freed_total - i) % TUNE_FREED_KEPT];
-        if (holds(block, address))
+        if (id ? block->id == id : holds(block, address))
             return block;
     }
     return NULL;
@@ -183,10 +189,9 @@ acs_status acs_allocations_add(acs_allocations *table, acs_block *from)
                                   .memory = (uint8_t)from->kind, .site = from->site};
     if (!from->ptr || from->bytes == 0 || block.base + block.bytes < block.base)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%zu bytes at %p are no block of memory", from->bytes, from->ptr);
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     acs_status status = insert_block_locked(table, &block);
     from->id = table->last_id;
-    acs_lock_release(&table->lock);
     return status;
 }
 
@@ -198,7 +203,7 @@ static acs_status refuse_free_locked(acs_allocations *table, const void *ptr)
     uint64_t address = (uint64_t)(uintptr_t)ptr;
     const node *holder = holding_locked(table, address);
     const acs_allocation *live = holder ? &holder->block : NULL;
-    const acs_allocation *freed = live ? NULL : latest_freed_locked(table, address);
+    const acs_allocation *freed = live ? NULL : latest_freed_locked(table, address, 0);
 
     if (live && live->base == address)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p is being freed already, by op %" PRIu64, ptr, live->freed_by);
@@ -220,69 +225,47 @@ static acs_status refuse_free_locked(acs_allocations *table, const void *ptr)
  */
 acs_status acs_allocations_begin_free(acs_allocations *table, const void *ptr, acs_allocation *copy)
 {
-    acs_status status = ACS_OK;
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
-    if (n && n->block.state == ACS_ALLOCATION_LIVE) {
-        n->block.state = ACS_ALLOCATION_FREEING;
-        list_remove(n);
-        list_append(&table->freeing, n);
-        *copy = n->block;
-    } else {
-        status = refuse_free_locked(table, ptr);
-    }
-    acs_lock_release(&table->lock);
-    return status;
+    if (!n || n->block.state != ACS_ALLOCATION_LIVE)
+        return refuse_free_locked(table, ptr);
+    change_state(n, ACS_ALLOCATION_FREEING, &table->freeing);
+    *copy = n->block;
+    return ACS_OK;
 }
 
 void acs_allocations_cancel_free(acs_allocations *table, const void *ptr)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
-    if (n && n->block.state == ACS_ALLOCATION_FREEING) {
-        n->block.state = ACS_ALLOCATION_LIVE;
-        list_remove(n);
-        list_append(&table->live, n);
-    }
-    acs_lock_release(&table->lock);
-}
-
-/* The freed block with this id, if it is still remembered. */
-static acs_allocation *freed_with_id_locked(acs_allocations *table, uint32_t id)
-{
-    uint64_t kept = table->freed_total < TUNE_FREED_KEPT ? table->freed_total : TUNE_FREED_KEPT;
-    for (uint64_t i = 1; i <= kept; i++)
-        if (table->freed[(table->freed_total - i) % TUNE_FREED_KEPT].id == id)
-            return &table->freed[(table->freed_total - i) % TUNE_FREED_KEPT];
-    return NULL;
+    if (n && n->block.state == ACS_ALLOCATION_FREEING)
+        change_state(n, ACS_ALLOCATION_LIVE, &table->live);
 }
 
 /* The free op may have run already when its queueing thread comes here, and the address may be another block's. */
 void acs_allocations_set_freed_by(acs_allocations *table, const void *ptr, uint32_t id, acs_op op)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
-    acs_allocation *block = n && n->block.id == id ? &n->block : freed_with_id_locked(table, id);
+    acs_allocation *block = n && n->block.id == id ? &n->block : latest_freed_locked(table, 0, id);
     if (block)
         block->freed_by = op;
-    acs_lock_release(&table->lock);
 }
 
 /* Does nothing if the address was given out again already: clear_range_locked has moved the block. */
 void acs_allocations_end_free(acs_allocations *table, const void *ptr)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = starting_at_locked(table, ptr);
     if (n && n->block.state == ACS_ALLOCATION_FREEING)
         remember_freed_locked(table, n);
-    acs_lock_release(&table->lock);
 }
 
 bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, uint64_t *freed)
 {
     bool any = false;
     *op = 0;
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     for (const node *n = table->freeing.next; n != &table->freeing && !*op; n = n->next) {
         any |= n->block.memory == memory;
         *op = n->block.memory == memory ? n->block.freed_by : 0;
@@ -292,51 +275,45 @@ bool acs_allocations_next_free(acs_allocations *table, int memory, acs_op *op, u
         *op = table->freed[(table->freed_total - 1) % TUNE_FREED_KEPT].freed_by;
     }
     *freed = table->freed_total;
-    acs_lock_release(&table->lock);
     return any;
 }
 
 bool acs_allocations_find(acs_allocations *table, uint64_t address, acs_allocation *copy)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     const node *n = holding_locked(table, address);
-    const acs_allocation *block = n ? &n->block : latest_freed_locked(table, address);
+    const acs_allocation *block = n ? &n->block : latest_freed_locked(table, address, 0);
     if (block)
         *copy = *block;
-    acs_lock_release(&table->lock);
     return block != NULL;
 }
 
 bool acs_allocations_meet(acs_allocations *table, uint64_t base, uint64_t bytes, acs_allocation *copy)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     const node *n = in_range_locked(table, base, bytes);
     bool live = n && n->block.state == ACS_ALLOCATION_LIVE;
     if (live)
         *copy = n->block;
-    acs_lock_release(&table->lock);
     return live;
 }
 
 void acs_allocations_each(acs_allocations *table, void (*visit)(void *user, const acs_block *block), void *user)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     for (const node *n = table->live.next; n != &table->live; n = n->next) {
         const acs_block block = acs_allocation_block(&n->block);
         visit(user, &block);
     }
-    acs_lock_release(&table->lock);
 }
 
 bool acs_allocations_take(acs_allocations *table, acs_allocation *copy)
 {
-    acs_lock_acquire(&table->lock);
+    ACS_HOLD(&table->lock);
     node *n = table->live.next != &table->live ? table->live.next : table->freeing.next;
-    bool any = n != &table->freeing;
-    if (any) {
-        *copy = n->block;
-        remove_locked(table, n);
-    }
-    acs_lock_release(&table->lock);
-    return any;
+    if (n == &table->freeing)
+        return false;
+    *copy = n->block;
+    remove_locked(table, n);
+    return true;
 }

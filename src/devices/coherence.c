@@ -50,16 +50,9 @@ static uint32_t piece_of(const acs_coherence *c, uint64_t byte)
 
 acs_status acs_coherence_reserve(acs_coherence *c, uint32_t changes)
 {
-    const uint32_t wanted = c->count + CUTS_MOST * changes;
-    if (wanted <= c->capacity)
+    if (ACS_GROW(c->pieces, c->capacity, (uint64_t)c->count + CUTS_MOST * changes))
         return ACS_OK;
-    const uint32_t capacity = wanted < 2 * c->capacity ? 2 * c->capacity : wanted;
-    acs_validity *pieces = realloc(c->pieces, (size_t)capacity * sizeof *pieces);
-    if (!pieces)
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid, in %u pieces", c->count);
-    c->pieces = pieces;
-    c->capacity = capacity;
-    return ACS_OK;
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for where a block is valid, in %u pieces", c->count);
 }
 
 /* Make a piece begin at the byte, and return its index. There is room. */

@@ -5,6 +5,7 @@
  */
 #include "devices/ledger_internal.h"
 
+#include "base/lock.h"
 #include "base/tuning.h"
 
 #include <errno.h>
@@ -55,7 +56,7 @@ void acs_ledger_leave(acs_ledger *l)
  * since the account was in them. A truncation between this check and the use, within microseconds, still ends the
  * program.
  */
-static bool confirm_whole(acs_ledger *l)
+bool acs_ledger_usable(acs_ledger *l)
 {
     struct stat is;
     if (fstat(l->file, &is) != 0 || is.st_size < (off_t)sizeof *l->table)
@@ -67,7 +68,7 @@ static bool confirm_whole(acs_ledger *l)
 static bool confirm_entry(acs_ledger *l)
 {
     if (l->own && !acs_ledger_get(&l->own->used))
-        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* relaxed: as in confirm_whole */
+        atomic_store_explicit(&l->cut, true, memory_order_relaxed); /* relaxed: as in acs_ledger_usable */
     return !atomic_load_explicit(&l->cut, memory_order_relaxed);
 }
 
@@ -79,15 +80,10 @@ acs_status acs_ledger_enter(acs_ledger *l)
         pthread_mutex_unlock(&l->lock);
         return status;
     }
-    if (!l->table || (confirm_whole(l) && confirm_entry(l)))
+    if (!l->table || (acs_ledger_usable(l) && confirm_entry(l)))
         return ACS_OK;
     acs_ledger_leave(l);
     return ACS_FAIL(ACS_ERR_STATE, 0, "the ledger cannot be used: its file was truncated");
-}
-
-bool acs_ledger_usable(acs_ledger *l)
-{
-    return confirm_whole(l);
 }
 
 /* Whether a process, this one included, holds the entry. */
@@ -125,13 +121,12 @@ static void watch_ledger_forks(void)
 
 static void ledgers_remove(const acs_ledger *l)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     for (acs_ledger **at = &g_ledgers; *at; at = &(*at)->next)
         if (*at == l) {
             *at = l->next;
             break;
         }
-    pthread_mutex_unlock(&g_mutex);
 }
 
 /* ------------------------------------------------------------------------------------------------------ open, close */
@@ -200,11 +195,10 @@ static acs_status fill_file(int file, const char *path)
 /* A mapping keeps the file open, too, so a child of fork gets none. */
 static void *map_file(int file)
 {
-    pthread_mutex_lock(&g_mutex); /* no fork falls between */
+    ACS_HOLD_MUTEX(&g_mutex); /* no fork falls between */
     void *at = mmap(NULL, sizeof(acs_ledger_table), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (at != MAP_FAILED)
         (void)madvise(at, sizeof(acs_ledger_table), MADV_DONTFORK);
-    pthread_mutex_unlock(&g_mutex);
     return at;
 }
 
@@ -324,7 +318,7 @@ acs_status acs_ledger_open(const acs_ledger_config *config, acs_ledger **ledger)
 
 void acs_ledger_tell(acs_ledger *l)
 {
-    if (!confirm_whole(l))
+    if (!acs_ledger_usable(l))
         return; /* waiting programs look by themselves, too */
     /* Release: a waiter that sees the change sees what was given; pairs with changes_seen. */
     atomic_fetch_add_explicit(&l->table->changes, 1, memory_order_release);
@@ -493,7 +487,7 @@ acs_status acs_ledger_try_overtake(acs_ledger *l)
 
 void acs_ledger_reclaimable(acs_ledger *l, uint64_t bytes)
 {
-    if (!confirm_whole(l))
+    if (!acs_ledger_usable(l))
         return;
     /* Its own entry, and one store: a reader sees the old or the new value. */
     acs_ledger_set(&l->own->reclaimable, bytes);
@@ -520,7 +514,7 @@ void acs_ledger_give(acs_ledger *l, uint64_t bytes, uint64_t obtained)
 
 uint64_t acs_ledger_reserved(acs_ledger *l)
 {
-    return confirm_whole(l) ? acs_ledger_get(&l->own->reserved) : 0;
+    return acs_ledger_usable(l) ? acs_ledger_get(&l->own->reserved) : 0;
 }
 
 uint64_t acs_ledger_total(const acs_ledger *l)
@@ -532,7 +526,7 @@ uint64_t acs_ledger_total(const acs_ledger *l)
 
 void acs_ledger_runs(acs_ledger *l, const acs_demand *demand)
 {
-    if (!confirm_whole(l))
+    if (!acs_ledger_usable(l))
         return;
     /* Its own entry; a reader in between sees some old and some new values. */
     acs_ledger_set(&l->own->threads, demand->threads);

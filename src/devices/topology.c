@@ -1,6 +1,7 @@
 /*
- * Links between devices (see topology.h): what is possible, what a copy takes, and their text. Called where ops are
- * placed and where the machine is shown. Never calls a device.
+ * Links between devices (see topology.h): what is possible, what a copy takes, their text, and the file that keeps them
+ * between runs. Called where devices are opened, where ops are placed and where the machine is shown. Never calls a
+ * device, nor replaces a file itself; cache_file.c does.
  */
 #include "devices/topology.h"
 
@@ -182,5 +183,54 @@ acs_status acs_topology_read(acs_topology *t, FILE *file, const char *name)
                                 acs_topology_place(t, from), acs_topology_place(t, to));
     if (find_impossible(t, &from, &to, why))
         return ACS_FAIL(ACS_ERR_OPTION, 0, "%s, line %d: %s", name, r.links[from][to], why);
+    return ACS_OK;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- files */
+
+/* The sum of a hash of each id, which is the same for any order. */
+static uint64_t set_hash(const acs_topology *t)
+{
+    uint64_t sum = t->count;
+    for (uint32_t i = 0; i < t->count; i++)
+        sum += acs_cache_hash(t->id[i]) * 2 + 1;
+    return sum;
+}
+
+acs_status acs_topology_path(const acs_topology *t, char path[ACS_TOPOLOGY_PATH_BYTES])
+{
+    return acs_cache_path("topology", set_hash(t), path);
+}
+
+static acs_status read_links(void *to, FILE *file, const char *name)
+{
+    return acs_topology_read(to, file, name);
+}
+
+acs_status acs_topology_load(acs_topology *t)
+{
+    char path[ACS_TOPOLOGY_PATH_BYTES];
+    return acs_topology_path(t, path) == ACS_OK ? acs_cache_read(path, NULL, read_links, t) : ACS_NOT_READY;
+}
+
+acs_status acs_topology_open(acs_topology *t, const char *path)
+{
+    return acs_cache_read(path, "ACS_TOPOLOGY", read_links, t);
+}
+
+static acs_status write_links(const void *what, FILE *file)
+{
+    return acs_topology_write(what, file);
+}
+
+/* Each file has the whole text; a reader skips devices that are not its own. */
+acs_status acs_topology_store(const acs_topology *t)
+{
+    char path[ACS_TOPOLOGY_PATH_BYTES];
+    acs_topology first = *t;
+    for (first.count = 1; first.count <= t->count; first.count++) {
+        ACS_TRY(acs_topology_path(&first, path));
+        ACS_TRY(acs_cache_store(path, write_links, t));
+    }
     return ACS_OK;
 }

@@ -62,6 +62,8 @@ acs_status acs_topology_read(acs_topology *topology, FILE *file, const char *nam
  */
 acs_status acs_topology_path(const acs_topology *topology, char path[ACS_TOPOLOGY_PATH_BYTES]);
 acs_status acs_topology_load(acs_topology *topology);
+/* As acs_topology_load, from a file that ACS_TOPOLOGY names; it must exist. */
+acs_status acs_topology_open(acs_topology *topology, const char *path);
 acs_status acs_topology_store(const acs_topology *topology);
 
 #endif

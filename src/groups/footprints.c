@@ -1,8 +1,8 @@
 /*
- * Dependencies between all pairs of a group's ops (see footprints.h). Called by group_submit.c. Pairs that are already
+ * Dependencies between all pairs of a group's ops (see group_internal.h). Called by group_submit.c. Pairs that are already
  * ordered through other ops are skipped, so that long chains cost little.
  */
-#include "groups/footprints.h"
+#include "groups/group_internal.h"
 
 #include "window/regions.h"
 

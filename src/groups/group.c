@@ -6,7 +6,7 @@
 #include "api/draft.h"
 #include "api/failures.h"
 #include "capture/capture.h"
-#include "debug/memory_log.h"
+#include "debug/debug.h"
 #include "residency/relocatable.h"
 
 #include <stdlib.h>
@@ -50,11 +50,10 @@ static void watch_group_forks(void)
 /* The group that this thread holds in the context; NULL: in any context. */
 static acs_group *find_mine(const acs_context *context)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     acs_group *group = g_groups;
     while (group && (group->thread != acs_thread_number() || (context && group->context != context)))
         group = group->next;
-    pthread_mutex_unlock(&g_mutex);
     return group;
 }
 
@@ -71,9 +70,8 @@ uint64_t acs_group_number(acs_context *context)
 
 void acs_group_set_thread(acs_group *group, uint64_t thread)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     group->thread = thread;
-    pthread_mutex_unlock(&g_mutex);
 }
 
 void acs_group_destroy(acs_group *group)
@@ -203,14 +201,8 @@ static acs_status add_free(acs_group *group, void *ptr, const acs_site *site)
     for (uint32_t i = 0; i < group->free_count; i++)
         if (group->frees[i].ptr == ptr)
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p was freed before, in the same group", ptr);
-    if (group->free_count == group->free_room) {
-        uint32_t room = group->free_room ? 2 * group->free_room : 16;
-        acs_held_free *more = realloc(group->frees, room * sizeof *more);
-        if (!more)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an acs_free that is held");
-        group->frees = more;
-        group->free_room = room;
-    }
+    if (!ACS_GROW(group->frees, group->free_room, group->free_count + 1))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for an acs_free that is held");
     group->frees[group->free_count++] = (acs_held_free){ptr, site};
     return ACS_OK;
 }
@@ -267,7 +259,7 @@ void acs_group_free_blocks(acs_group *group)
     acs_block block;
     if (!r)
         return;
-    acs_relocatables_enter(context);
+    ACS_HOLD_BLOCKS(context);
     for (acs_relocatable *m = r->first.next, *next; m != &r->first; m = next) {
         next = m->next;
         if (m->group != group->number)
@@ -276,7 +268,6 @@ void acs_group_free_blocks(acs_group *group)
         if (m->dying && acs_lazy_free_locked(context, (void *)(uintptr_t)m->canonical, &block) == ACS_OK)
             acs_memory_event(context, true, &block, acs_fifo_last(context->core.fifo), ACS_RECORDER_NOW(context->recorder));
     }
-    acs_relocatables_leave(context);
 }
 
 acs_status acs_group_cancel(acs_context *context)

@@ -1,8 +1,9 @@
-/* Shared by group.c, which holds ops, and group_submit.c, which plans and queues them. */
+/* Shared by group.c, which holds ops, group_submit.c, which plans and queues them, and footprints.c, which orders them. */
 #ifndef ACS_GROUP_INTERNAL_H
 #define ACS_GROUP_INTERNAL_H
 
 #include "groups/group.h"
+#include "groups/liveness.h"
 
 /* A block of another kind, to be freed behind the group's ops. */
 typedef struct acs_held_free {
@@ -35,5 +36,11 @@ void acs_group_set_thread(acs_group *group, uint64_t thread);
  * Free the blocks that were made and freed in the group; others that were made in it are ordinary blocks from here on.
  */
 void acs_group_free_blocks(acs_group *group);
+
+/*
+ * Add to each of the `count` empty sets in `behind` all earlier ops that its op conflicts with, directly or through
+ * others. Ops are in program order, and their segments have been checked. ACS_ERR_MEMORY.
+ */
+acs_status acs_footprints_order(acs_record *const *ops, uint32_t count, acs_op_sets *behind);
 
 #endif

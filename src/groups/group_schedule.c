@@ -165,24 +165,22 @@ static bool note_leftover(acs_context *context, acs_group_schedule *d, uint32_t 
 void acs_group_schedule_gave_back(acs_context *context)
 {
     acs_group_schedule *d = context->group_schedule;
-    pthread_mutex_lock(&d->lock);
+    ACS_HOLD_MUTEX(&d->lock);
     (void)forget_ended(context, d);
     for (uint32_t i = 0; i < context->backend->devices; i++) {
         const uint64_t bytes = note_leftover(context, d, i) ? 0 : reclaimable(context, d, i);
         if (bytes < d->told[i]) /* another thread may have queued ops, behind which memory goes back late */
             tell(context, d, i, bytes);
     }
-    pthread_mutex_unlock(&d->lock);
 }
 
 void acs_group_schedule_kept(acs_context *context, uint32_t device)
 {
     acs_group_schedule *d = context->group_schedule;
-    pthread_mutex_lock(&d->lock);
+    ACS_HOLD_MUTEX(&d->lock);
     const uint64_t bytes = reclaimable(context, d, device);
     if (bytes < d->told[device]) /* a program without groups gives nothing back while it is busy */
         tell(context, d, device, bytes);
-    pthread_mutex_unlock(&d->lock);
 }
 
 /*
@@ -323,13 +321,12 @@ static acs_status wait_for_others(acs_context *context, attempt *a)
     uint32_t device = 0;
     const uint32_t asked = ((1u << context->backend->devices) - 1) & ~a->full;
     acs_status status = acs_admission_wait(context, asked, a->demand->memory, &device);
-    pthread_mutex_lock(&d->lock);
+    ACS_HOLD_MUTEX(&d->lock);
     if (status == ACS_OK)
         place_locked(context, a->r, a->to->ticket, device, a->demand);
     else
         d->served = a->to->ticket;
     a->to->beside = status == ACS_OK;
-    pthread_mutex_unlock(&d->lock);
     return status;
 }
 
@@ -401,14 +398,13 @@ static void place_alone(acs_context *context, const acs_demand *demand, running_
     acs_group_schedule *d = context->group_schedule;
     uint64_t idle;
     bool awaited;
-    pthread_mutex_lock(&d->lock);
+    ACS_HOLD_MUTEX(&d->lock);
     (void)forget_ended(context, d);
     if (!acs_admission_on(context)) {
         const acs_device_load now = load_of(context, d, 0, &idle, &awaited);
         to->beside = acs_capacity_choose(&now, 1, demand) == 0;
     }
     place_locked(context, r, to->ticket, 0, demand);
-    pthread_mutex_unlock(&d->lock);
 }
 
 uint64_t acs_group_schedule_most(const acs_context *context)
@@ -465,23 +461,21 @@ static running_group **find_running(acs_group_schedule *d, uint64_t ticket)
 void acs_group_schedule_reserved(acs_context *context, uint64_t ticket)
 {
     acs_group_schedule *d = context->group_schedule;
-    pthread_mutex_lock(&d->lock);
+    ACS_HOLD_MUTEX(&d->lock);
     running_group *r = *find_running(d, ticket);
     if (r)
         r->reserved = true;
     if (r && acs_admission_on(context))
         tell_reclaimable(context, d, r->device);
-    pthread_mutex_unlock(&d->lock);
 }
 
 void acs_group_schedule_queued(acs_context *context, uint64_t ticket, acs_op last)
 {
     acs_group_schedule *d = context->group_schedule;
-    pthread_mutex_lock(&d->lock);
+    ACS_HOLD_MUTEX(&d->lock);
     running_group **at = find_running(d, ticket);
     if (*at && last)
         (*at)->last = last;
     else if (*at)
         forget_running(context, d, at);
-    pthread_mutex_unlock(&d->lock);
 }

@@ -8,9 +8,8 @@
 #include "api/failures.h"
 
 #include "base/tuning.h"
-#include "debug/memory_log.h"
+#include "debug/debug.h"
 #include "groups/admission.h"
-#include "groups/footprints.h"
 #include "groups/group_schedule.h"
 #include "residency/naming.h"
 #include "residency/recycle.h"
@@ -258,11 +257,6 @@ static needs needs_of(acs_backend *backend, const acs_record *op)
     return (needs){threads, times(blocks, (uint64_t)op->u.launch.shared_bytes + shared), times(threads, registers)};
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /*
  * HuntKTm, section 5.3: kernels of a slot run one after the other, so a slot takes the most that one of them needs.
  * Slots run at once, so their needs add up.
@@ -276,12 +270,12 @@ static acs_status count_needs(submission *s)
     for (uint32_t i = 0; i < count; i++) {
         const acs_record *op = s->group->ops[i];
         uint32_t slot = s->plan.slot[i];
-        s->report.slots = larger(s->report.slots, slot + 1);
+        s->report.slots = acs_max(s->report.slots, slot + 1);
         if (op->kind != ACS_KIND_KERNEL)
             continue;
         const needs n = needs_of(s->context->backend, op);
-        most[slot] = (needs){larger(most[slot].threads, n.threads), larger(most[slot].shared, n.shared),
-                             larger(most[slot].registers, n.registers)};
+        most[slot] = (needs){acs_max(most[slot].threads, n.threads), acs_max(most[slot].shared, n.shared),
+                             acs_max(most[slot].registers, n.registers)};
     }
     for (uint32_t slot = 0; slot < s->report.slots; slot++) {
         s->report.threads += most[slot].threads;

@@ -126,13 +126,8 @@ static acs_status find_direct(work *w)
         for (uint32_t up = op; up-- > 0;) {
             if (!acs_op_set_has(before, up) || acs_op_set_has(covered, up))
                 continue;
-            if (count == room) {
-                room = room ? 2 * room : 256;
-                uint32_t *more = realloc(w->direct, room * sizeof *more);
-                if (!more)
-                    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the edges of a plan");
-                w->direct = more;
-            }
+            if (!ACS_GROW(w->direct, room, (uint64_t)count + 1))
+                return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the edges of a plan");
             w->direct[count++] = up;
             for (uint32_t i = 0; i < w->order.words; i++)
                 covered[i] |= acs_op_set(w->plan->before, up)[i];

@@ -233,21 +233,23 @@ static acs_status start_threads(host_backend *h)
     return ACS_OK;
 }
 
-/* Threads leave only when no op can run any more. The core closes the backend when all ops have completed. */
-static void join_threads(host_backend *h)
+/* Threads leave only when no op can run any more. */
+static void send_home(host_backend *h)
 {
-    acs_lock_acquire(&h->lock);
+    ACS_HOLD(&h->lock);
     atomic_store_explicit(&h->closing, true, memory_order_relaxed); /* a hint, see the struct */
     acs_cond_broadcast(&h->work);
-    acs_lock_release(&h->lock);
+}
+
+/* The core closes the backend when all ops have completed. */
+static void host_quiesce(acs_backend *backend)
+{
+    host_backend *h = (host_backend *)backend;
+
+    send_home(h);
     for (uint32_t i = 0; i < h->started; i++)
         pthread_join(h->runners[i].thread, NULL);
     h->started = 0;
-}
-
-static void host_quiesce(acs_backend *backend)
-{
-    join_threads((host_backend *)backend);
 }
 
 /* --------------------------------------------------------------------------------------------- opening, closing */
@@ -301,7 +303,7 @@ static acs_status make_links(host_backend *h)
     return ACS_OK;
 }
 
-/* Make everything but the lock and its conditions. On failure release_parts releases the parts that were made. */
+/* Make everything but the lock and its conditions. On failure host_close releases the parts that were made. */
 static acs_status make_parts(host_backend *h)
 {
     ACS_TRY(acs_host_slots_init(&h->slots, h->config.slots));
@@ -311,9 +313,11 @@ static acs_status make_parts(host_backend *h)
     return h->config.inline_only ? ACS_OK : start_threads(h);
 }
 
-static void release_parts(host_backend *h)
+static void host_close(acs_backend *backend)
 {
-    join_threads(h);
+    host_backend *h = (host_backend *)backend;
+
+    host_quiesce(backend);
     acs_call_slots_destroy(h->base.calls, &h->base);
     for (uint32_t i = 0; h->runners && i < h->runner_count; i++)
         acs_host_scratch_fini(&h->runners[i].scratch);
@@ -326,7 +330,7 @@ static void release_parts(host_backend *h)
     free(h);
 }
 
-static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_config *config, acs_backend **backend)
+static acs_status host_open(const acs_backend_config *config, acs_backend **backend)
 {
     host_backend *h = calloc(1, sizeof *h);
     acs_status status;
@@ -334,10 +338,9 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
 
     if (!h)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "host backend: no memory");
-    h->base.ops = ops;
+    h->base.ops = config->inline_only ? &acs_backend_host_inline : &acs_backend_host;
     h->base.pages = acs_host_pages;
     h->config = *config;
-    h->config.inline_only = ops->single_thread;
     h->base.devices = config->devices ? config->devices : 1; /* virtual devices, any number */
     h->config.slots = acs_backend_slots(config->slots, h->base.devices);
     h->op_ns = TUNE_HOST_LONG_OP_NS;
@@ -355,7 +358,7 @@ static acs_status host_open_as(const acs_backend_ops *ops, const acs_backend_con
         goto fini_work;
     status = make_parts(h);
     if (status != ACS_OK) {
-        release_parts(h);
+        host_close(&h->base);
         return status;
     }
     *backend = &h->base;
@@ -369,40 +372,22 @@ free_backend:
     return ACS_FAIL(ACS_ERR_MEMORY, error, "host backend: no lock");
 }
 
-static acs_status host_open(const acs_backend_config *config, acs_backend **backend)
-{
-    return host_open_as(&acs_backend_host, config, backend);
-}
-
-static acs_status host_inline_open(const acs_backend_config *config, acs_backend **backend)
-{
-    return host_open_as(&acs_backend_host_inline, config, backend);
-}
-
-static void host_close(acs_backend *backend)
-{
-    release_parts((host_backend *)backend);
-}
-
 /* ------------------------------------------------------------------------------------------------------ giving up */
 
 static void host_give_up(acs_backend *backend)
 {
     host_backend *h = (host_backend *)backend;
 
-    acs_lock_acquire(&h->lock);
+    ACS_HOLD(&h->lock);
     h->given_up = true;
     acs_cond_broadcast(&h->room);
-    acs_lock_release(&h->lock);
 }
 
 /* Whether an executor is inside an op. After the give-up an idle one stays idle, for no op can be claimed. */
 static bool is_busy(host_backend *h, const host_runner *runner)
 {
-    acs_lock_acquire(&h->lock);
-    bool busy = runner->busy;
-    acs_lock_release(&h->lock);
-    return busy;
+    ACS_HOLD(&h->lock);
+    return runner->busy;
 }
 
 /* Detach executors that are inside an op, and join the others. A detached one leaves when its op ends, if ever. */
@@ -411,10 +396,7 @@ static acs_leave host_leave(acs_backend *backend)
     host_backend *h = (host_backend *)backend;
     bool left = is_busy(h, &h->runners[0]) && h->config.inline_only;
 
-    acs_lock_acquire(&h->lock);
-    atomic_store_explicit(&h->closing, true, memory_order_relaxed); /* a hint, see the struct */
-    acs_cond_broadcast(&h->work);
-    acs_lock_release(&h->lock);
+    send_home(h);
     for (uint32_t i = 0; i < h->started; i++) {
         if (is_busy(h, &h->runners[i])) {
             pthread_detach(h->runners[i].thread);
@@ -517,52 +499,21 @@ static acs_status host_inline_poll(acs_backend *backend, int slot, const acs_mar
     return host_poll(backend, slot, marks, count, completed);
 }
 
-const acs_backend_ops acs_backend_host = {
-    .id = ACS_BACKEND_HOST,
-    .notifies = true,
-    .host_calls = true,
-    .single_thread = false,
-    .tells_running = true,
-    .open = host_open,
-    .quiesce = host_quiesce,
-    .close = host_close,
-    .give_up = host_give_up,
-    .leave = host_leave,
-    .thread_enter = acs_host_thread_enter,
-    .check = acs_host_check,
-    .submit = host_submit,
-    .elapsed = host_elapsed,
-    .poll = host_poll,
-    .stream_record = acs_host_stream_record,
-    .event_release = acs_host_event_release,
-    .memory_alloc = acs_host_memory_alloc,
-    .memory_free = acs_host_memory_free,
-    .memory_state = acs_host_memory_state,
-    .links = acs_host_links,
-    .capacity = acs_host_capacity,
-};
+/* What both kinds of the backend have: that with threads, and the inline one. */
+#define BOTH_KINDS                                                                                                     \
+    ACS_HOST_OPS,                                                                                                      \
+    .id = ACS_BACKEND_HOST,                                                                                            \
+    .tells_running = true,                                                                                             \
+    .open = host_open,                                                                                                 \
+    .quiesce = host_quiesce,                                                                                           \
+    .close = host_close,                                                                                               \
+    .give_up = host_give_up,                                                                                           \
+    .leave = host_leave,                                                                                               \
+    .check = acs_host_check,                                                                                           \
+    .submit = host_submit,                                                                                             \
+    .elapsed = host_elapsed,                                                                                           \
+    .memory_alloc = acs_host_memory_alloc
 
+const acs_backend_ops acs_backend_host = {BOTH_KINDS, .notifies = true, .single_thread = false, .poll = host_poll};
 const acs_backend_ops acs_backend_host_inline = {
-    .id = ACS_BACKEND_HOST,
-    .notifies = false,
-    .host_calls = true,
-    .single_thread = true,
-    .tells_running = true,
-    .open = host_inline_open,
-    .quiesce = host_quiesce,
-    .close = host_close,
-    .give_up = host_give_up,
-    .leave = host_leave,
-    .thread_enter = acs_host_thread_enter,
-    .check = acs_host_check,
-    .submit = host_submit,
-    .elapsed = host_elapsed,
-    .poll = host_inline_poll,
-    .stream_record = acs_host_stream_record,
-    .event_release = acs_host_event_release,
-    .memory_alloc = acs_host_memory_alloc,
-    .memory_free = acs_host_memory_free,
-    .memory_state = acs_host_memory_state,
-    .links = acs_host_links,
-    .capacity = acs_host_capacity,
-};
+    BOTH_KINDS, .notifies = false, .single_thread = true, .poll = host_inline_poll};

@@ -22,7 +22,16 @@ bool acs_host_runs(const acs_record *op);
 /* Run a KERNEL, MEMCPY, MEMSET or STREAM_WAIT op to its end on this thread. */
 void acs_host_run(const acs_record *op, acs_host_scratch *scratch);
 
-/* Functions of acs_backend_ops that are the same for all backends of the CPU. */
+/* What is the same in the acs_backend_ops of all backends of the CPU; these may do more in `check` and `memory_alloc`. */
+#define ACS_HOST_OPS                                                                                                   \
+    .host_calls = true,                                                                                                \
+    .thread_enter = acs_host_thread_enter,                                                                             \
+    .stream_record = acs_host_stream_record,                                                                           \
+    .event_release = acs_host_event_release,                                                                           \
+    .memory_free = acs_host_memory_free,                                                                               \
+    .memory_state = acs_host_memory_state,                                                                             \
+    .links = acs_host_links,                                                                                           \
+    .capacity = acs_host_capacity
 void acs_host_thread_enter(acs_backend *backend);
 acs_status acs_host_check(acs_backend *backend, acs_record *op);
 acs_status acs_host_stream_record(acs_backend *backend, void *stream, void **event);

@@ -6,7 +6,7 @@
 
 static acs_status open_host(const acs_backend_config *config, acs_backend **backend)
 {
-    return config->inline_only ? acs_backend_host_inline.open(config, backend) : acs_backend_host.open(config, backend);
+    return acs_backend_host.open(config, backend);
 }
 
 const acs_parts acs_library_parts = {.open_backend = open_host};

@@ -10,10 +10,7 @@
 #include "bundles/bundler.h"
 #include "capture/capture.h"
 #include "checks/launch_check.h"
-#include "debug/barriers.h"
-#include "debug/dot.h"
-#include "debug/memory_log.h"
-#include "debug/op_log.h"
+#include "debug/debug.h"
 #include "groups/admission.h"
 #include "groups/group_schedule.h"
 #include "groups/group.h"
@@ -25,9 +22,7 @@
 #include "repeats/repeat.h"
 #include "residency/recycle.h"
 #include "simulator/sim_driver.h"
-#include "variants/book.h"
-#include "variants/launch.h"
-#include "variants/tune.h"
+#include "variants/variants.h"
 
 /* ----------------------------------------------------------------------------------------------------------- launch */
 

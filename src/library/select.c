@@ -7,11 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static acs_status open_host(const acs_backend_config *config, acs_backend **backend)
-{
-    return config->inline_only ? acs_backend_host_inline.open(config, backend) : acs_backend_host.open(config, backend);
-}
-
 #ifdef ACS_HAVE_CUDA
 
 static acs_status open_cuda(const acs_backend_config *config, acs_backend **backend)
@@ -36,7 +31,7 @@ static acs_status open_auto(const acs_backend_config *config, acs_backend **back
         return status;
     acs_log(ACS_LOG_WARN, "backend: host, since cuda did not open: %s", cuda.text);
     *acs_error_thread() = before;
-    ACS_TRY(open_host(config, backend));
+    ACS_TRY(acs_backend_host.open(config, backend));
     (void)snprintf((*backend)->no_gpu, sizeof (*backend)->no_gpu, "no GPU answers: %.280s", cuda.text);
     return ACS_OK;
 }
@@ -54,7 +49,7 @@ static acs_status open_auto(const acs_backend_config *config, acs_backend **back
 {
     static const char reason[] = "this library was built without CUDA";
     acs_log(ACS_LOG_INFO, "backend: host, since %s", reason);
-    ACS_TRY(open_host(config, backend));
+    ACS_TRY(acs_backend_host.open(config, backend));
     memcpy((*backend)->no_gpu, reason, sizeof reason);
     return ACS_OK;
 }
@@ -70,7 +65,7 @@ acs_status acs_backend_open(const acs_backend_config *config, acs_backend **back
     case ACS_BACKEND_CUDA:
         return open_cuda(config, backend);
     case ACS_BACKEND_HOST:
-        return open_host(config, backend);
+        return acs_backend_host.open(config, backend);
     case ACS_BACKEND_SIM:
         return acs_backend_sim.open(config, backend);
     default:

@@ -32,16 +32,11 @@ static uint32_t chunks_up_to(const acs_blocks *b, uint64_t address)
     return from;
 }
 
-static acs_chunk *chunk_of(const acs_blocks *b, uint64_t address)
+acs_chunk *acs_blocks_chunk(const acs_blocks *b, uint64_t address)
 {
     uint32_t count = chunks_up_to(b, address);
     acs_chunk *chunk = count ? &b->chunks[count - 1] : NULL;
     return chunk && address - chunk->base < chunk->bytes ? chunk : NULL;
-}
-
-const acs_chunk *acs_blocks_chunk(const acs_blocks *b, uint64_t address)
-{
-    return chunk_of(b, address);
 }
 
 const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *b, uint64_t address)
@@ -50,23 +45,11 @@ const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *b, uint64_t address)
     return count < b->chunk_count ? &b->chunks[count] : NULL;
 }
 
-static bool reserve_chunks(acs_blocks *b)
-{
-    if (b->chunk_count < b->chunk_capacity)
-        return true;
-    uint32_t capacity = b->chunk_capacity ? 2 * b->chunk_capacity : 64;
-    acs_chunk *grown = realloc(b->chunks, capacity * sizeof *grown);
-    if (!grown)
-        return false;
-    b->chunks = grown;
-    b->chunk_capacity = capacity;
-    return true;
-}
-
 acs_status acs_blocks_add_chunk(acs_blocks *b, uint64_t base, uint64_t bytes)
 {
     acs_places starts = {.depth = 0};
-    if (!reserve_chunks(b) || !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
+    if (!ACS_GROW(b->chunks, b->chunk_capacity, b->chunk_count + 1) ||
+        !acs_places_init(&starts, bytes / ACS_ARENA_ALIGN))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the table of chunks");
     uint32_t at = chunks_up_to(b, base);
     ACS_ASSERT(at == 0 || b->chunks[at - 1].base + b->chunks[at - 1].bytes <= base);
@@ -96,7 +79,7 @@ bool acs_blocks_add(acs_blocks *b, acs_range *range)
     HASH_ADD(hh, b->table, base, sizeof range->base, range);
     if (range->hash_failed)
         return false;
-    acs_chunk *chunk = chunk_of(b, range->base);
+    acs_chunk *chunk = acs_blocks_chunk(b, range->base);
     ACS_ASSERT(chunk && range->base - chunk->base + range->bytes <= chunk->bytes); /* BLOCK-1 */
     ACS_ASSERT((range->base - chunk->base) % ACS_ARENA_ALIGN == 0);                /* BLOCK-1 */
     acs_places_add(&chunk->starts, place_in(chunk, range->base));
@@ -106,7 +89,7 @@ bool acs_blocks_add(acs_blocks *b, acs_range *range)
 void acs_blocks_remove(acs_blocks *b, acs_range *range)
 {
     HASH_DELETE(hh, b->table, range);
-    acs_chunk *chunk = chunk_of(b, range->base);
+    acs_chunk *chunk = acs_blocks_chunk(b, range->base);
     acs_places_remove(&chunk->starts, place_in(chunk, range->base));
 }
 
@@ -122,7 +105,7 @@ acs_range *acs_blocks_holding(const acs_blocks *b, uint64_t address)
 {
     uint64_t place;
     acs_range *range = acs_blocks_at(b, address);
-    const acs_chunk *chunk = range ? NULL : chunk_of(b, address);
+    const acs_chunk *chunk = range ? NULL : acs_blocks_chunk(b, address);
     if (!chunk)
         return range;
     if (!acs_places_up_to(&chunk->starts, place_in(chunk, address), &place))

@@ -32,7 +32,7 @@ acs_status acs_blocks_add_chunk(acs_blocks *blocks, uint64_t base, uint64_t byte
 /* Remove a chunk in which there is no block. */
 void acs_blocks_remove_chunk(acs_blocks *blocks, uint64_t base);
 /* The chunk that holds the address, or NULL. */
-const acs_chunk *acs_blocks_chunk(const acs_blocks *blocks, uint64_t address);
+acs_chunk *acs_blocks_chunk(const acs_blocks *blocks, uint64_t address);
 /* The first chunk that begins behind the address, or NULL. */
 const acs_chunk *acs_blocks_chunk_behind(const acs_blocks *blocks, uint64_t address);
 

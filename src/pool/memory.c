@@ -128,7 +128,7 @@ static acs_pool_size size_of(acs_memory *m, const acs_memory_request *r)
  */
 static acs_status grow_and_take(acs_memory *m, acs_search *s)
 {
-    pthread_mutex_lock(&m->growing);
+    ACS_HOLD_MUTEX(&m->growing);
     s->size = size_of(m, s->request);
     acs_status status = acs_pool_take(m, s, false);
     bool looking = status == ACS_NOT_READY;
@@ -141,7 +141,6 @@ static acs_status grow_and_take(acs_memory *m, acs_search *s)
             status = acs_pool_take(m, s, false);
         looking = status == ACS_NOT_READY;
     }
-    pthread_mutex_unlock(&m->growing);
     return status;
 }
 
@@ -152,10 +151,8 @@ static acs_status grow_and_take(acs_memory *m, acs_search *s)
 static bool has_full_quarantine(acs_memory *m, const acs_search *s)
 {
     const acs_pool *p = &m->pools[s->request->kind];
-    acs_lock_acquire(&m->lock);
-    bool too_much = !s->early && p->quarantines[0].bytes > acs_pool_quarantine_most(m, p);
-    acs_lock_release(&m->lock);
-    return too_much;
+    ACS_HOLD(&m->lock);
+    return !s->early && p->quarantines[0].bytes > acs_pool_quarantine_most(m, p);
 }
 
 acs_status acs_memory_take(acs_memory *m, const acs_memory_request *r, acs_block *block)

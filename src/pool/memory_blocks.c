@@ -113,8 +113,7 @@ acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool quarantined)
 {
     acs_pool *p = &m->pools[s->request->kind];
     acs_arena *arena = p->arenas[s->size];
-    acs_status status = ACS_NOT_READY;
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     acs_op settled = m->config.settled(m->config.user);
     acs_pool_settle_locked(p, settled, TUNE_POOL_SETTLED_AT_ONCE);
     const acs_op most = s->early ? UINT64_MAX : settled;
@@ -125,10 +124,7 @@ acs_status acs_pool_take(acs_memory *m, const acs_search *s, bool quarantined)
     }
     if (!range && s->early && quarantined)
         range = take_early_locked(p, arena, s->request->bytes);
-    if (range)
-        status = acs_pool_hand_out_locked(m, s, range, settled);
-    acs_lock_release(&m->lock);
-    return status;
+    return range ? acs_pool_hand_out_locked(m, s, range, settled) : ACS_NOT_READY;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- free */
@@ -175,42 +171,37 @@ static acs_status refuse_free_locked(acs_memory *m, const void *ptr)
 
 acs_status acs_memory_free(acs_memory *m, const void *ptr, acs_op last, acs_block *block)
 {
-    acs_status status = ACS_OK;
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     acs_range *range = acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr);
-    if (range) {
-        m->freed[m->freed_total++ % TUNE_FREED_KEPT] = (acs_pool_freed){range->base, range->asked, last, range->site};
-        *block = block_of(range);
-        acs_blocks_remove(&m->blocks, range);
-        acs_pool *p = &m->pools[range->kind];
-        ACS_ASSERT(p->counts.live >= range->bytes && !range->free && !range->hole); /* MEM-1 */
-        p->counts.live -= range->bytes;
-        p->counts.changed |= range->id <= p->noted;
-        quarantine_locked(m, range, last);
-    } else {
-        status = refuse_free_locked(m, ptr);
-    }
-    acs_lock_release(&m->lock);
-    return status;
+    if (!range)
+        return refuse_free_locked(m, ptr);
+    m->freed[m->freed_total++ % TUNE_FREED_KEPT] = (acs_pool_freed){range->base, range->asked, last, range->site};
+    *block = block_of(range);
+    acs_blocks_remove(&m->blocks, range);
+    acs_pool *p = &m->pools[range->kind];
+    ACS_ASSERT(p->counts.live >= range->bytes && !range->free && !range->hole); /* MEM-1 */
+    p->counts.live -= range->bytes;
+    p->counts.changed |= range->id <= p->noted;
+    quarantine_locked(m, range, last);
+    return ACS_OK;
 }
 
 bool acs_memory_oldest_quarantined(acs_memory *m, int kind, acs_block *block)
 {
     acs_pool *p = &m->pools[kind];
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     acs_range *range = p->quarantines[0].first, *of_group = p->quarantines[1].first;
     if (!range || (of_group && of_group->last < range->last))
         range = of_group;
     if (range)
         *block = (acs_block){(void *)(uintptr_t)range->base, range->bytes, kind, range, range->last, NULL, 0};
-    acs_lock_release(&m->lock);
     return range != NULL;
 }
 
 void acs_memory_end_quarantine(acs_memory *m, const acs_block *block)
 {
     acs_pool *p = &m->pools[block->kind];
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     for (int i = 0; i < 2; i++) {
         acs_quarantine *queue = &p->quarantines[i];
         acs_range *before = NULL, *range = queue->first;
@@ -225,92 +216,77 @@ void acs_memory_end_quarantine(acs_memory *m, const acs_block *block)
         p->counts.quarantined -= range->bytes;
         range->last = 0;
         acs_arena_give(range);
-        break;
+        return;
     }
-    acs_lock_release(&m->lock);
 }
 
 acs_op acs_memory_quarantined_until(acs_memory *m, int kind)
 {
     if (!m->config.pooled)
         return 0;
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     acs_op last = m->pools[kind].last;
-    acs_op op = last > m->config.settled(m->config.user) ? last : 0;
-    acs_lock_release(&m->lock);
-    return op;
+    return last > m->config.settled(m->config.user) ? last : 0;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- look up */
 
 acs_memory_place acs_memory_find(acs_memory *m, uint64_t address, acs_block *block)
 {
-    acs_memory_place place = ACS_PLACE_FOREIGN;
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     const acs_range *range = acs_blocks_holding(&m->blocks, address);
     if (range) {
-        place = ACS_PLACE_BLOCK;
         *block = block_of(range);
-    } else if (acs_blocks_chunk(&m->blocks, address)) {
-        const acs_pool_freed *f = latest_freed_locked(m, address);
-        place = f ? ACS_PLACE_FREED : ACS_PLACE_IDLE;
-        if (f)
-            *block = (acs_block){(void *)(uintptr_t)f->base, f->bytes, 0, NULL, f->last, f->site, 0};
+        return ACS_PLACE_BLOCK;
     }
-    acs_lock_release(&m->lock);
-    return place;
+    if (!acs_blocks_chunk(&m->blocks, address))
+        return ACS_PLACE_FOREIGN;
+    const acs_pool_freed *f = latest_freed_locked(m, address);
+    if (f)
+        *block = (acs_block){(void *)(uintptr_t)f->base, f->bytes, 0, NULL, f->last, f->site, 0};
+    return f ? ACS_PLACE_FREED : ACS_PLACE_IDLE;
 }
 
 uint64_t acs_memory_chunk_behind(acs_memory *m, uint64_t address)
 {
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     const acs_chunk *chunk = acs_blocks_chunk_behind(&m->blocks, address);
-    uint64_t base = chunk ? chunk->base : UINT64_MAX;
-    acs_lock_release(&m->lock);
-    return base;
+    return chunk ? chunk->base : UINT64_MAX;
 }
 
 void acs_memory_mark(acs_memory *m, const void *ptr, void *mark)
 {
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     acs_blocks_at(&m->blocks, (uint64_t)(uintptr_t)ptr)->mark = mark;
-    acs_lock_release(&m->lock);
 }
 
 void *acs_memory_marked(acs_memory *m, uint64_t address)
 {
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     const acs_range *range = acs_blocks_holding(&m->blocks, address);
-    void *mark = range ? range->mark : NULL;
-    acs_lock_release(&m->lock);
-    return mark;
+    return range ? range->mark : NULL;
 }
 
 void acs_memory_each(acs_memory *m, void (*visit)(void *user, const acs_block *block), void *user)
 {
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     for (const acs_range *range = acs_blocks_next(&m->blocks, NULL); range; range = acs_blocks_next(&m->blocks, range)) {
         const acs_block block = block_of(range);
         visit(user, &block);
     }
-    acs_lock_release(&m->lock);
 }
 
 acs_memory_counts acs_memory_count(acs_memory *m, int kind)
 {
-    acs_lock_acquire(&m->lock);
-    acs_memory_counts counts = m->pools[kind].counts;
-    acs_lock_release(&m->lock);
-    return counts;
+    ACS_HOLD(&m->lock);
+    return m->pools[kind].counts;
 }
 
 acs_memory_counts acs_memory_note(acs_memory *m, int kind)
 {
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     acs_pool *p = &m->pools[kind];
     p->counts.changed = false;
     p->noted = m->taken_total;
-    acs_memory_counts counts = p->counts;
-    acs_lock_release(&m->lock);
-    return counts;
+    return p->counts;
 }

@@ -39,10 +39,9 @@ static bool try_admit(acs_memory *m, int kind, uint64_t bytes)
 
 static void count_off(acs_memory *m, int kind, uint64_t bytes)
 {
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     ACS_ASSERT(m->pools[kind].counts.reserved >= bytes); /* MEM-1 */
     m->pools[kind].counts.reserved -= bytes;
-    acs_lock_release(&m->lock);
 }
 
 static bool reserve_within_limit(acs_memory *m, int kind, uint64_t bytes)
@@ -126,16 +125,15 @@ static acs_status chunk_add(acs_memory *m, const acs_search *s, uint64_t bytes)
 static bool remove_chunk(acs_memory *m, int kind, acs_op settled, uint64_t keep, acs_chunk *chunk)
 {
     acs_pool *p = &m->pools[kind];
-    bool found = false;
-    acs_lock_acquire(&m->lock);
+    ACS_HOLD(&m->lock);
     acs_pool_settle_locked(p, settled, UINT32_MAX);
+    bool found = false;
     for (int size = ACS_POOL_LARGE; size >= ACS_POOL_SMALL && !found; size--)
         found = idle_locked(p) > keep && acs_arena_remove(p->arenas[size], settled, &chunk->base, &chunk->bytes);
     if (found) {
         p->counts.reserved -= chunk->bytes;
         acs_blocks_remove_chunk(&m->blocks, chunk->base);
     }
-    acs_lock_release(&m->lock);
     return found;
 }
 
@@ -344,8 +342,6 @@ acs_status acs_memory_trim(acs_memory *m, int kind, uint64_t keep)
 {
     if (!m->config.pooled)
         return ACS_OK;
-    pthread_mutex_lock(&m->growing);
-    acs_status status = acs_pool_trim(m, kind, m->config.settled(m->config.user), keep);
-    pthread_mutex_unlock(&m->growing);
-    return status;
+    ACS_HOLD_MUTEX(&m->growing);
+    return acs_pool_trim(m, kind, m->config.settled(m->config.user), keep);
 }

@@ -115,14 +115,8 @@ static piece *piece_at(const acs_pages *p, uint64_t address)
 
 static bool add_run(acs_page_plan *plan, acs_range *range)
 {
-    if (plan->run_count == plan->run_capacity) {
-        uint32_t capacity = plan->run_capacity ? 2 * plan->run_capacity : 8;
-        struct page_run *runs = realloc(plan->runs, capacity * sizeof *runs);
-        if (!runs)
-            return false;
-        plan->runs = runs;
-        plan->run_capacity = capacity;
-    }
+    if (!ACS_GROW(plan->runs, plan->run_capacity, plan->run_count + 1))
+        return false;
     plan->runs[plan->run_count++] = (struct page_run){range, false};
     return true;
 }
@@ -178,11 +172,6 @@ static uint64_t collect(acs_pages *p, acs_page_plan *plan, uint64_t wanted, uint
 
 /* ------------------------------------------------------------------------------------------------------------- plans */
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t idle_bytes(const acs_range *range, acs_op settled)
 {
     return range && range->free && range->last <= settled ? range->bytes : 0;
@@ -229,7 +218,7 @@ bool acs_pages_plan_growth(acs_pages *p, const acs_page_wish *wish, acs_page_pla
     if (wish->move)
         moved = collect(p, plan, bytes, hole->bytes, wish->settled, beside);
     else
-        bytes += smaller(wish->added / p->ops->page * p->ops->page, hole->bytes - bytes);
+        bytes += acs_min(wish->added / p->ops->page * p->ops->page, hole->bytes - bytes);
     plan->moved = moved;
     plan->fresh = moved < bytes ? bytes - moved : 0;
     plan->range = acs_arena_open(hole, moved + plan->fresh);
@@ -266,21 +255,8 @@ acs_range *acs_pages_finish(acs_page_plan *plan, uint64_t least, acs_op settled)
 /* Pieces that are mapped nowhere. */
 typedef struct loose {
     piece *pieces;
-    uint64_t count, capacity;
+    uint32_t count, capacity;
 } loose;
-
-static bool reserve_loose(loose *l)
-{
-    if (l->count < l->capacity)
-        return true;
-    uint64_t capacity = l->capacity ? 2 * l->capacity : 16;
-    piece *pieces = realloc(l->pieces, capacity * sizeof *pieces);
-    if (!pieces)
-        return false;
-    l->pieces = pieces;
-    l->capacity = capacity;
-    return true;
-}
 
 static acs_status no_memory(void)
 {
@@ -290,9 +266,10 @@ static acs_status no_memory(void)
 /* Unmap a run, and add its pieces to the loose ones. On a failure nothing changed. */
 static acs_status loosen(acs_pages *p, struct page_run *run, loose *l)
 {
-    const uint64_t before = l->count, end = run->range->base + run->range->bytes;
+    const uint32_t before = l->count;
+    const uint64_t end = run->range->base + run->range->bytes;
     for (uint64_t at = run->range->base; at < end; at += piece_at(p, at)->pages * p->ops->page) {
-        if (!reserve_loose(l)) {
+        if (!ACS_GROW(l->pieces, l->capacity, (uint64_t)l->count + 1)) {
             l->count = before;
             return no_memory();
         }
@@ -320,7 +297,7 @@ static acs_status create(acs_pages *p, uint64_t bytes, loose *l)
     while (bytes > 0) {
         const uint64_t size = bytes < usual ? bytes : usual;
         piece made = {0, size / page};
-        if (!reserve_loose(l))
+        if (!ACS_GROW(l->pieces, l->capacity, (uint64_t)l->count + 1))
             return no_memory();
         ACS_TRY(p->ops->create(p->user, size, &made.handle));
         l->pieces[l->count++] = made;

@@ -224,21 +224,10 @@ static void record_end(acs_recorder *r, const acs_trace_event *event)
 
 static void follow_core(void *user, const acs_trace_event *event)
 {
-    acs_recorder *r = user;
-    switch (event->type) {
-    case ACS_TRACE_INSERT:
-        record_insertion(r, event);
-        break;
-    case ACS_TRACE_ISSUE:
-        record_issue(r, event);
-        break;
-    case ACS_TRACE_BOOK:
-        record_booking(r, event);
-        break;
-    case ACS_TRACE_RETIRE:
-        record_end(r, event);
-        break;
-    }
+    static void (*const record[])(acs_recorder *r, const acs_trace_event *event) = {
+        [ACS_TRACE_INSERT] = record_insertion, [ACS_TRACE_ISSUE] = record_issue,
+        [ACS_TRACE_BOOK] = record_booking,     [ACS_TRACE_RETIRE] = record_end};
+    record[event->type](user, event);
 }
 
 /* ------------------------------------------------------------------------------------------------- waits and blocks */

@@ -11,11 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static uint64_t past(uint64_t to, uint64_t from)
 {
     return to > from ? to - from : 0;
@@ -71,12 +66,6 @@ static acs_status take_labels(acs_analysis *a)
 
 /* ------------------------------------------------------------------------------------------------------------ times */
 
-/* Whether the ops of its batch run beside it, not before it. */
-static bool is_beside(const acs_recorded_op *op)
-{
-    return op->bundled || op->whole != ACS_PLACE_NONE;
-}
-
 /* An op in the order of its slot. */
 typedef struct slot_op {
     int16_t slot;
@@ -118,7 +107,8 @@ static acs_status find_behind(acs_analysis *a)
     qsort(order, count, sizeof *order, by_slot);
     for (uint32_t i = 0; i < count; i++) {
         const bool first = i == 0 || order[i].slot != order[i - 1].slot;
-        const bool same = !first && is_beside(acs_analysis_recorded(a, order[i].op)) && order[i].batch == order[i - 1].batch;
+        const bool beside = acs_analysis_is_bundled(acs_analysis_recorded(a, order[i].op));
+        const bool same = !first && beside && order[i].batch == order[i - 1].batch;
         last = first ? ACS_PLACE_NONE : last;
         before = same ? before : last;
         a->ops[order[i].op].behind = before;
@@ -166,8 +156,8 @@ static void share_time(const acs_analysis *a, acs_analysed_op *op, const acs_rec
 static void find_held(acs_analysis *a, acs_analysed_op *op, const acs_recorded_op *from, uint64_t dependence,
                       uint64_t stream, bool full)
 {
-    const uint64_t taken = later(op->entered, dependence), could = later(taken, from->inserted);
-    const uint64_t issued = later(could, from->issued);
+    const uint64_t taken = acs_max(op->entered, dependence), could = acs_max(taken, from->inserted);
+    const uint64_t issued = acs_max(could, from->issued);
     op->held_ns[ACS_HOLD_DEPENDENCE] = past(dependence, op->entered);
     op->held_ns[full ? ACS_HOLD_WINDOW : ACS_HOLD_ISSUE] = past(from->inserted, taken);
     op->held_ns[ACS_HOLD_ISSUE] += past(from->issued, could);
@@ -227,16 +217,16 @@ static void find_time(acs_analysis *a, uint32_t number, places *window)
     const acs_recorded_op *from = acs_analysis_recorded(a, number);
     const uint64_t dependence = look_upstream(a, op);
     const uint64_t stream = op->behind == ACS_PLACE_NONE ? 0 : a->ops[op->behind].ended;
-    const uint64_t begin = later(from->issued, stream);
-    op->ready = later(from->inserted, dependence);
+    const uint64_t begin = acs_max(from->issued, stream);
+    op->ready = acs_max(from->inserted, dependence);
     op->began = begin;
     if (from->ran_to)
         op->began = from->ran_from;
     else if (from->graph != ACS_PLACE_NONE)
         share_time(a, op, from, begin);
-    op->began = later(op->began, dependence);
-    op->ended = later(op->ended, later(op->entered, dependence)); /* it was learnt in another order, in one look */
-    op->began = later(op->began, op->entered);
+    op->began = acs_max(op->began, dependence);
+    op->ended = acs_max(op->ended, acs_max(op->entered, dependence)); /* it was learnt in another order, in one look */
+    op->began = acs_max(op->began, op->entered);
     op->began = op->began < op->ended ? op->began : op->ended;
     const bool behind_up = op->behind != ACS_PLACE_NONE && op->behind == op->waited_for;
     find_held(a, op, from, dependence, behind_up ? 0 : stream, was_full(window, from, a->window));
@@ -392,13 +382,13 @@ static void find_chains(acs_analysis *a)
     for (uint32_t i = 0; i < a->op_count; i++) {
         acs_analysed_op *op = &a->ops[i];
         for (uint32_t k = op->first_up; k < op->first_up + op->up_count; k++) {
-            op->chain_ns = later(op->chain_ns, a->ops[a->ups[k]].chain_ns);
+            op->chain_ns = acs_max(op->chain_ns, a->ops[a->ups[k]].chain_ns);
             if (a->up_conflicts[k] == ACS_CONFLICT_RAW)
-                op->needed_ns = later(op->needed_ns, a->ops[a->ups[k]].needed_ns);
+                op->needed_ns = acs_max(op->needed_ns, a->ops[a->ups[k]].needed_ns);
         }
         op->chain_ns += a->alone_ns[op->label];
         op->needed_ns += a->alone_ns[op->label];
-        a->needed_ns = later(a->needed_ns, op->needed_ns);
+        a->needed_ns = acs_max(a->needed_ns, op->needed_ns);
     }
 }
 
@@ -409,7 +399,7 @@ static void sum_up(acs_analysis *a)
     for (uint32_t i = 0; i < a->op_count; i++) {
         const acs_analysed_op *op = &a->ops[i];
         a->first_ns = op->entered < a->first_ns ? op->entered : a->first_ns;
-        a->last_ns = later(a->last_ns, op->ended);
+        a->last_ns = acs_max(a->last_ns, op->ended);
         a->work_ns += acs_analysis_time(op);
         a->alone_work_ns += a->alone_ns[op->label];
         a->levels = op->level > a->levels ? op->level : a->levels;
@@ -494,35 +484,34 @@ static void take_ops(acs_analysis *a)
     }
 }
 
+static acs_status analyse(acs_analysis *a, bool in_order)
+{
+    if (!a->ops || !a->labels)
+        return ACS_ERR_MEMORY;
+    take_ops(a);
+    ACS_TRY(take_labels(a));
+    ACS_TRY(acs_analysis_index_blocks(a));
+    ACS_TRY(acs_analysis_order(a, in_order));
+    ACS_TRY(find_conflicts(a));
+    ACS_TRY(find_graph_levels(a));
+    ACS_TRY(find_times(a));
+    ACS_TRY(find_alone(a));
+    find_chains(a);
+    sum_up(a);
+    ACS_TRY(find_widths(a));
+    return find_lanes(a);
+}
+
 acs_status acs_analysis_make(const acs_recording *recording, uint64_t window, bool in_order, acs_analysis *analysis)
 {
-    acs_analysis a = {.recording = recording,
-                      .window = window,
-                      .ops = calloc((size_t)recording->op_count + 1, sizeof *a.ops),
-                      .labels = calloc((size_t)recording->op_count + 1, sizeof *a.labels)};
-    acs_status status = a.ops && a.labels ? ACS_OK : ACS_ERR_MEMORY;
-    if (status == ACS_OK) {
-        take_ops(&a);
-        status = take_labels(&a);
-    }
-    status = status == ACS_OK ? acs_analysis_index_blocks(&a) : status;
-    status = status == ACS_OK ? acs_analysis_order(&a, in_order) : status;
-    status = status == ACS_OK ? find_conflicts(&a) : status;
-    status = status == ACS_OK ? find_graph_levels(&a) : status;
-    status = status == ACS_OK ? find_times(&a) : status;
-    status = status == ACS_OK ? find_alone(&a) : status;
-    if (status == ACS_OK) {
-        find_chains(&a);
-        sum_up(&a);
-    }
-    status = status == ACS_OK ? find_widths(&a) : status;
-    status = status == ACS_OK ? find_lanes(&a) : status;
-    if (status != ACS_OK) {
-        acs_analysis_free(&a);
-        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to analyse %u ops", recording->op_count);
-    }
-    *analysis = a;
-    return ACS_OK;
+    *analysis = (acs_analysis){.recording = recording,
+                               .window = window,
+                               .ops = calloc((size_t)recording->op_count + 1, sizeof *analysis->ops),
+                               .labels = calloc((size_t)recording->op_count + 1, sizeof *analysis->labels)};
+    if (analyse(analysis, in_order) == ACS_OK)
+        return ACS_OK;
+    acs_analysis_free(analysis);
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory to analyse %u ops", recording->op_count);
 }
 
 void acs_analysis_free(acs_analysis *analysis)

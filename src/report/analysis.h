@@ -96,6 +96,11 @@ static inline const acs_recorded_op *acs_analysis_recorded(const acs_analysis *a
 {
     return &analysis->recording->ops[analysis->ops[op].place];
 }
+/* Whether the op is part of a bundle or a replay: its neighbours run beside it, not before it. */
+static inline bool acs_analysis_is_bundled(const acs_recorded_op *op)
+{
+    return op->bundled || op->whole != ACS_PLACE_NONE;
+}
 static inline uint64_t acs_analysis_time(const acs_analysed_op *op)
 {
     return op->ended - op->began;
@@ -116,7 +121,7 @@ static inline acs_time_span acs_analysis_within(const acs_analysis *a, uint64_t 
 uint32_t acs_analysis_label_before(const acs_analysis *analysis, acs_op seq);
 /* The newest op up to this number; ACS_PLACE_NONE: none was recorded. */
 uint32_t acs_analysis_op_before(const acs_analysis *analysis, acs_op seq);
-/* blocks.c: fill `blocks`. ACS_ERR_MEMORY. The block in which the address lay for op `seq`; NULL: not known. */
+/* order.c: fill `blocks`. ACS_ERR_MEMORY. The block in which the address lay for op `seq`; NULL: not known. */
 acs_status acs_analysis_index_blocks(acs_analysis *analysis);
 const acs_recorded_block *acs_analysis_block(const acs_analysis *analysis, uint64_t address, acs_op seq);
 /* order.c: fill first_up, up_count and `ups`. ACS_ERR_MEMORY. */

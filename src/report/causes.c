@@ -84,21 +84,9 @@ static const char *name_of(const search *s, uint32_t label)
     return acs_label_name(s->a->labels[label]);
 }
 
-static const char *kind_of_pair(const acs_serial_pair *p)
-{
-    switch ((acs_conflict)p->conflict) {
-    case ACS_CONFLICT_WAR:
-        return "war";
-    case ACS_CONFLICT_WAW:
-        return "waw";
-    case ACS_CONFLICT_ALL:
-        return "no footprint";
-    case ACS_CONFLICT_ORDER:
-        return "allocation";
-    default:
-        return "false dependence";
-    }
-}
+/* Kinds of causes by acs_conflict. */
+static const char *const g_pair_kinds[ACS_CONFLICT_COUNT] = {"false dependence", "false dependence", "war", "waw",
+                                                             "no footprint", "allocation"};
 
 static void describe_pair(search *s, const acs_serial_pair *p, acs_cause *cause)
 {
@@ -136,13 +124,6 @@ static void find_gain(const search *s, acs_serial_pair *p)
     p->gain_ns = gain(s, (acs_play_change){.no_pair = true, .up = p->up, .down = p->down, .conflict = p->conflict});
 }
 
-/* Of the pairs that take most of the path, and of those that take most of the waits. */
-static void find_gains(search *s)
-{
-    for (uint32_t i = 0; i < s->to->pair_count && i < TUNE_REPORT_PAIRS; i++)
-        find_gain(s, &s->to->pairs[i]);
-}
-
 /* True dependences are no defect by themselves; the longest chain has a cause of its own. */
 static void look_for_pairs(search *s)
 {
@@ -150,7 +131,7 @@ static void look_for_pairs(search *s)
         const acs_serial_pair *p = &s->to->pairs[i];
         if (p->conflict == ACS_CONFLICT_RAW && !acs_serial_pair_is_suspicious(p))
             continue;
-        acs_cause *cause = add_cause(s, kind_of_pair(p), p->gain_ns);
+        acs_cause *cause = add_cause(s, g_pair_kinds[p->conflict], p->gain_ns);
         if (cause)
             describe_pair(s, p, cause);
     }
@@ -234,13 +215,16 @@ static void look_for_streams(search *s)
     show_op(cause, most);
 }
 
-/* The path's time for this, but for what is to be gained elsewhere. */
-static uint64_t past_others(const search *s, acs_path_reason reason)
+/* A cause that took the path's time for this, but for what is to be gained elsewhere. */
+static acs_cause *add_past_others(search *s, const char *kind, acs_path_reason reason)
 {
     uint64_t most = 0;
     for (uint32_t i = 0; i < s->to->count; i++)
-        most = s->to->list[i].ns > most ? s->to->list[i].ns : most;
-    return s->to->path.ns[reason] > most ? s->to->path.ns[reason] - most : 0;
+        most = acs_max(most, s->to->list[i].ns);
+    acs_cause *cause = add_cause(s, kind, s->to->path.ns[reason] > most ? s->to->path.ns[reason] - most : 0);
+    if (cause)
+        cause->how = "Its part of the path, less what another cause explains.";
+    return cause;
 }
 
 /* What hands ops over sooner, by the backend and the options of the run. */
@@ -263,11 +247,10 @@ static void look_for_issue(search *s)
 {
     uint32_t count;
     char held[32];
-    acs_cause *cause = add_cause(s, "issue", past_others(s, ACS_PATH_ISSUE));
+    acs_cause *cause = add_past_others(s, "issue", ACS_PATH_ISSUE);
     if (!cause)
         return;
     const uint32_t most = most_held(s, ACS_HOLD_ISSUE, &count);
-    cause->how = "Its part of the path, less what another cause explains.";
     write_text(cause->title, "Ops are handed to the device later than they could run");
     write_text(cause->text,
                "%u ops could have run, but no thread had handed them over. They waited %s summed over them. "
@@ -319,11 +302,10 @@ static void look_for_host_waits(search *s)
 /* The time between an op's issue and its begin, when nothing else held it. */
 static void look_for_late_starts(search *s)
 {
-    acs_cause *cause = add_cause(s, "latency", past_others(s, ACS_PATH_START));
+    acs_cause *cause = add_past_others(s, "latency", ACS_PATH_START);
     char time[32];
     if (!cause)
         return;
-    cause->how = "Its part of the path, less what another cause explains.";
     write_text(cause->title, "Ops begin late after they were handed over");
     write_text(cause->text,
                "For %s of the path an op could run and was handed over, but the device had not begun it. %s",
@@ -336,11 +318,10 @@ static void look_for_late_starts(search *s)
 /* The caller's own time. */
 static void look_for_slow_callers(search *s)
 {
-    acs_cause *cause = add_cause(s, "caller", past_others(s, ACS_PATH_CALLER));
+    acs_cause *cause = add_past_others(s, "caller", ACS_PATH_CALLER);
     char time[32];
     if (!cause)
         return;
-    cause->how = "Its part of the path, less what another cause explains.";
     write_text(cause->title, "The program queues ops later than they could run");
     write_text(cause->text, "For %s the device had nothing to do until the program queued the next op.",
                acs_time_text(cause->ns, time));
@@ -517,7 +498,8 @@ acs_status acs_causes_make(acs_analysis *analysis, const acs_surroundings *aroun
     }
     causes->played_count = acs_play_settings(s.play, causes->played);
     s.base_ns = causes->played_count ? causes->played[0].ns : 0;
-    find_gains(&s);
+    for (uint32_t i = 0; i < causes->pair_count && i < TUNE_REPORT_PAIRS; i++) /* those that take most of the path */
+        find_gain(&s, &causes->pairs[i]);
     look_for_window(&s);
     look_for_streams(&s);
     look_for_host_waits(&s);

@@ -60,6 +60,7 @@ void acs_causes_free(acs_causes *causes);
 acs_status acs_serial_pairs_make(acs_analysis *analysis, const acs_surroundings *around, acs_causes *causes);
 /* text.c: the length of a union of spans of time; sorts them. */
 uint64_t acs_time_spans_union(acs_time_span *spans, size_t count);
+extern const char *const acs_method_names[ACS_METHOD_COUNT];
 /* "saxpy (main.c:42)" */
 const char *acs_label_text(acs_label label, char text[ACS_CAUSE_TEXT]);
 /* "1.2 ms", "64 KiB" */

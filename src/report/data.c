@@ -56,6 +56,14 @@ static void write_list(FILE *file, const char *field, const uint32_t *values, ui
     (void)fprintf(file, "]");
 }
 
+/* The rest of a list whose bracket is open. */
+static void write_numbers(FILE *file, const uint64_t *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        (void)fprintf(file, "%s%" PRIu64, i ? "," : "", values[i]);
+    (void)fprintf(file, "]");
+}
+
 static const char *field_of(uint32_t i)
 {
     return i ? ",\n" : "";
@@ -125,7 +133,7 @@ static void write_labels(FILE *file, const acs_analysis *a)
 /* Whether the op begins a bundle: the first of its batch that is bundled, or part of a replay. */
 static bool in_bundle(const acs_recorded_op *op)
 {
-    return op->slot >= 0 && (op->bundled || op->whole != ACS_PLACE_NONE);
+    return op->slot >= 0 && acs_analysis_is_bundled(op);
 }
 
 static bool same_bundle(const acs_recorded_op *a, const acs_recorded_op *b)
@@ -221,9 +229,7 @@ static void write_calls(FILE *file, const acs_analysis *a)
 static void write_widths(FILE *file, const acs_widths *w)
 {
     (void)fprintf(file, ",\n\"counters\":{\"t\":[");
-    for (uint32_t i = 0; i < w->count; i++)
-        (void)fprintf(file, "%s%" PRIu64, i ? "," : "", w->at_ns[i]);
-    (void)fprintf(file, "]");
+    write_numbers(file, w->at_ns, w->count);
     write_list(file, "ready", w->ready, w->count);
     write_list(file, "running", w->running, w->count);
     write_list(file, "window", w->window, w->count);
@@ -248,9 +254,8 @@ static void write_summary(FILE *file, const acs_analysis *a)
                   a->op_count, a->kernels, a->work_ns, a->busy_ns, a->chain_ns, a->levels,
                   a->chain_ns ? (double)a->alone_work_ns / (double)a->chain_ns : 0,
                   span_ns ? (double)a->alone_work_ns / (double)span_ns : 0, span_ns, waited);
-    for (uint32_t i = 0; i < ACS_HOLD_COUNT; i++)
-        (void)fprintf(file, "%s%" PRIu64, i ? "," : "", a->held_ns[i]);
-    (void)fprintf(file, "]}");
+    write_numbers(file, a->held_ns, ACS_HOLD_COUNT);
+    (void)fprintf(file, "}");
 }
 
 typedef struct label_times {
@@ -301,9 +306,8 @@ static void write_path(FILE *file, const acs_path *path)
                                                       "stream", "window", "host wait", "issue",  "caller", "start"};
     write_names(file, "path_reasons", names, ACS_PATH_COUNT);
     (void)fprintf(file, ",\n\"path_ns\":[");
-    for (uint32_t i = 0; i < ACS_PATH_COUNT; i++)
-        (void)fprintf(file, "%s%" PRIu64, i ? "," : "", path->ns[i]);
-    (void)fprintf(file, "],\n\"path\":[");
+    write_numbers(file, path->ns, ACS_PATH_COUNT);
+    (void)fprintf(file, ",\n\"path\":[");
     for (uint32_t i = path->count; i-- > 0;) {
         const acs_path_part *part = &path->parts[i];
         (void)fprintf(file, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%d]", i + 1 < path->count ? "," : "", part->op,
@@ -354,12 +358,11 @@ void acs_data_write(FILE *file, const acs_told *told)
     static const char *const kinds[ACS_KIND_COUNT] = {"kernel",       "copy",          "fill",     "host function",
                                                       "library call", "free",          "callback", "wait for a range",
                                                       "stream wait",  "stream signal", "replay",   "join"};
-    static const char *const methods[ACS_METHOD_COUNT] = {"unknown", "launch", "replay", "layers", "gpu", "resident"};
     static const char *const reasons[ACS_HOLD_COUNT] = {"none", "window", "dependence", "issue", "stream"};
     static const char *const conflicts[ACS_CONFLICT_COUNT] = {"none", "RAW", "WAR", "WAW", "all memory", "order"};
     write_program(file, told);
     write_names(file, "kinds", kinds, ACS_KIND_COUNT);
-    write_names(file, "methods", methods, ACS_METHOD_COUNT);
+    write_names(file, "methods", acs_method_names, ACS_METHOD_COUNT);
     write_names(file, "reasons", reasons, ACS_HOLD_COUNT);
     write_names(file, "conflicts", conflicts, ACS_CONFLICT_COUNT);
     write_labels(file, told->analysis);

@@ -1,7 +1,7 @@
 /*
  * The dependences of a recording's ops. They come from a window of its own in which no op ends
  * (capture/capture_order.h), so they are the same however fast the program ran, and implied ones are left out. Called
- * by analysis.c.
+ * by analysis.c. Also the blocks by address: it knows allocations by the recorded calls of acs_malloc and acs_free alone.
  */
 #include "report/analysis.h"
 
@@ -23,21 +23,6 @@ typedef struct ordering {
     uint32_t join_count, join_room, up_room;
     acs_nodes behind, own;
 } ordering;
-
-/* Make room for one more element. False: no memory. */
-static bool grow_list(void *list, uint32_t count, uint32_t *room)
-{
-    uint32_t **at = list;
-    if (count < *room)
-        return true;
-    const uint32_t more = *room ? 2 * *room : 1024;
-    uint32_t *grown = realloc(*at, more * sizeof *grown);
-    if (!grown)
-        return false;
-    *at = grown;
-    *room = more;
-    return true;
-}
 
 /* The op that a node stands for. */
 static uint32_t op_of_node(const ordering *o, const void *node)
@@ -61,7 +46,7 @@ static uint32_t last_to_end(const ordering *o, const acs_nodes *nodes)
 static acs_status add_join(void *user, const acs_nodes *behind, acs_nodes *end)
 {
     ordering *o = user;
-    if (!grow_list(&o->joins, o->join_count, &o->join_room))
+    if (!ACS_GROW(o->joins, o->join_room, o->join_count + 1))
         return ACS_ERR_MEMORY;
     o->joins[o->join_count++] = last_to_end(o, behind);
     return acs_nodes_add(end, (void *)(JOIN | o->join_count)) ? ACS_OK : ACS_ERR_MEMORY;
@@ -88,7 +73,7 @@ static acs_status add_ups(ordering *o, acs_analysed_op *op)
             known = a->ups[k] == up;
         if (known)
             continue;
-        if (!grow_list(&a->ups, a->up_count, &o->up_room))
+        if (!ACS_GROW(a->ups, o->up_room, a->up_count + 1))
             return ACS_ERR_MEMORY;
         a->ups[a->up_count++] = up;
     }
@@ -132,6 +117,52 @@ acs_status acs_analysis_order(acs_analysis *analysis, bool in_order)
     acs_nodes_fini(&o.own);
     free(o.joins);
     return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- blocks */
+
+static int by_base(const void *a, const void *b)
+{
+    const acs_recorded_block *x = *(const acs_recorded_block *const *)a, *y = *(const acs_recorded_block *const *)b;
+    if (x->base != y->base)
+        return x->base < y->base ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+acs_status acs_analysis_index_blocks(acs_analysis *a)
+{
+    const acs_recording *r = a->recording;
+    a->blocks = calloc((size_t)r->block_count + 1, sizeof *a->blocks);
+    if (!a->blocks)
+        return ACS_ERR_MEMORY;
+    for (uint32_t i = 0; i < r->block_count; i++)
+        a->blocks[i] = &r->blocks[i];
+    if (r->block_count)
+        qsort(a->blocks, r->block_count, sizeof *a->blocks, by_base);
+    return ACS_OK;
+}
+
+/* A block may have begun before the address where others began since: so many entries are looked at. */
+enum { REACH = 256 };
+
+const acs_recorded_block *acs_analysis_block(const acs_analysis *a, uint64_t address, acs_op seq)
+{
+    uint32_t low = 0, high = a->recording->block_count;
+    const acs_recorded_block *found = NULL;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (a->blocks[middle]->base <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (uint32_t back = 1; back <= REACH && back <= low; back++) {
+        const acs_recorded_block *block = a->blocks[low - back];
+        const bool earlier = block->newest < seq && (!found || block > found);
+        if (earlier && address - block->base < block->bytes)
+            found = block;
+    }
+    return found && !found->freed ? found : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------- conflicts */

@@ -4,23 +4,16 @@
  */
 #include "report/causes.h"
 
-#include "base/hash.h"
-
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct pair_key {
-    uint32_t up, down, conflict;
-} pair_key;
-
-typedef struct entry {
-    pair_key key;
-    uint32_t pair;
-    int hash_failed;
-    UT_hash_handle hh;
-} entry;
+/* An op that waited, and what its pair is known by. */
+typedef struct waited {
+    uint32_t up, down, conflict, op;
+} waited;
 
 /* ------------------------------------------------------------------------------------------------------------ bytes */
 
@@ -108,39 +101,11 @@ static void describe_fix(const acs_serial_pair *p, const acs_surroundings *aroun
 
 /* ------------------------------------------------------------------------------------------------------------ count */
 
-/* Room for one more pair. False: no memory. */
-static bool grow_pairs(acs_causes *causes)
+static int by_pair(const void *a, const void *b)
 {
-    if (causes->pair_count < causes->pair_room)
-        return true;
-    const uint32_t room = causes->pair_room ? 2 * causes->pair_room : 64;
-    acs_serial_pair *grown = realloc(causes->pairs, room * sizeof *grown);
-    if (!grown)
-        return false;
-    causes->pairs = grown;
-    causes->pair_room = room;
-    return true;
-}
-
-static acs_serial_pair *find_pair(entry **table, acs_causes *causes, pair_key key)
-{
-    entry *e = NULL;
-    HASH_FIND(hh, *table, &key, sizeof key, e);
-    if (e)
-        return &causes->pairs[e->pair];
-    if (!grow_pairs(causes) || !(e = calloc(1, sizeof *e)))
-        return NULL;
-    e->key = key;
-    e->pair = causes->pair_count;
-    HASH_ADD(hh, *table, key, sizeof e->key, e);
-    if (e->hash_failed) {
-        free(e);
-        return NULL;
-    }
-    acs_serial_pair *p = &causes->pairs[causes->pair_count++];
-    *p = (acs_serial_pair){
-        .up = key.up, .down = key.down, .conflict = (uint8_t)key.conflict, .whole_block = true};
-    return p;
+    const waited *x = a, *y = b;
+    const int labels = memcmp(x, y, offsetof(waited, op));
+    return labels ? labels : (x->op > y->op) - (x->op < y->op);
 }
 
 static void look_at_bytes(const acs_analysis *a, const acs_analysed_op *op, acs_serial_pair *p)
@@ -214,23 +179,28 @@ static acs_status sort_pairs(acs_analysis *a, acs_causes *causes, const acs_surr
 
 acs_status acs_serial_pairs_make(acs_analysis *a, const acs_surroundings *around, acs_causes *causes)
 {
-    entry *table = NULL, *e, *next;
-    acs_status status = ACS_OK;
-    for (uint32_t i = 0; i < a->op_count && status == ACS_OK; i++) {
-        acs_analysed_op *op = &a->ops[i];
-        if (op->waited_for == ACS_PLACE_NONE || !op->held_ns[ACS_HOLD_DEPENDENCE])
-            continue;
-        acs_serial_pair *p =
-            find_pair(&table, causes, (pair_key){a->ops[op->waited_for].label, op->label, op->conflict});
-        status = p ? ACS_OK : ACS_ERR_MEMORY;
-        if (!p)
-            break;
-        op->pair = (uint32_t)(p - causes->pairs);
-        count_wait(a, i, p);
+    waited *list = calloc((size_t)a->op_count + 1, sizeof *list);
+    acs_status status = list ? ACS_OK : ACS_ERR_MEMORY;
+    uint32_t count = 0;
+    for (uint32_t i = 0; list && i < a->op_count; i++) {
+        const acs_analysed_op *op = &a->ops[i];
+        if (op->waited_for != ACS_PLACE_NONE && op->held_ns[ACS_HOLD_DEPENDENCE])
+            list[count++] = (waited){a->ops[op->waited_for].label, op->label, op->conflict, i};
     }
-    HASH_ITER (hh, table, e, next) {
-        HASH_DEL(table, e);
-        free(e);
+    if (count)
+        qsort(list, count, sizeof *list, by_pair);
+    for (uint32_t i = 0; i < count && status == ACS_OK; i++) {
+        const waited *w = &list[i];
+        if (!ACS_GROW(causes->pairs, causes->pair_room, causes->pair_count + 1))
+            status = ACS_ERR_MEMORY;
+        else if (i == 0 || memcmp(w, w - 1, offsetof(waited, op)) != 0)
+            causes->pairs[causes->pair_count++] = (acs_serial_pair){
+                .up = w->up, .down = w->down, .conflict = (uint8_t)w->conflict, .whole_block = true};
+        if (status == ACS_OK) {
+            a->ops[w->op].pair = causes->pair_count - 1;
+            count_wait(a, w->op, &causes->pairs[causes->pair_count - 1]);
+        }
     }
+    free(list);
     return status == ACS_OK ? sort_pairs(a, causes, around) : status;
 }

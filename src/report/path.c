@@ -23,14 +23,9 @@ static void add_part(walk *w, uint64_t from, uint32_t op, uint8_t reason)
         from = w->a->first_ns;
     if (from >= w->now)
         return;
-    if (p->count == p->room) {
-        const uint32_t room = p->room ? 2 * p->room : 256;
-        acs_path_part *grown = realloc(p->parts, room * sizeof *grown);
-        w->full = !grown;
-        if (!grown)
-            return;
-        p->parts = grown;
-        p->room = room;
+    if (!ACS_GROW(p->parts, p->room, p->count + 1)) {
+        w->full = true;
+        return;
     }
     p->parts[p->count++] = (acs_path_part){from, w->now, op, w->next, reason};
     p->ns[reason] += w->now - from;
@@ -103,19 +98,10 @@ static bool follow_caller(walk *w, uint32_t op)
     return false;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint8_t reason_of(uint8_t conflict)
-{
-    static const uint8_t reasons[ACS_CONFLICT_COUNT] = {
-        [ACS_CONFLICT_NONE] = ACS_PATH_RESULT,   [ACS_CONFLICT_RAW] = ACS_PATH_RESULT,
-        [ACS_CONFLICT_WAR] = ACS_PATH_OVERWRITE, [ACS_CONFLICT_WAW] = ACS_PATH_OVERWRITE,
-        [ACS_CONFLICT_ALL] = ACS_PATH_ANY,       [ACS_CONFLICT_ORDER] = ACS_PATH_MEMORY};
-    return reasons[conflict];
-}
+static const uint8_t g_reasons[ACS_CONFLICT_COUNT] = {
+    [ACS_CONFLICT_NONE] = ACS_PATH_RESULT,   [ACS_CONFLICT_RAW] = ACS_PATH_RESULT,
+    [ACS_CONFLICT_WAR] = ACS_PATH_OVERWRITE, [ACS_CONFLICT_WAW] = ACS_PATH_OVERWRITE,
+    [ACS_CONFLICT_ALL] = ACS_PATH_ANY,       [ACS_CONFLICT_ORDER] = ACS_PATH_MEMORY};
 
 /* One op back. False: the path begins here. */
 static bool step_back(walk *w)
@@ -127,10 +113,10 @@ static bool step_back(walk *w)
     const uint64_t stream = op->behind == ACS_PLACE_NONE ? 0 : w->a->ops[op->behind].ended;
     add_part(w, op->began, number, w->reason);
     w->next = number;
-    add_part(w, later(from->issued, later(dependence, stream)), number, ACS_PATH_START);
-    if (later(dependence, stream) >= from->inserted && later(dependence, stream) > op->entered) {
+    add_part(w, acs_max(from->issued, acs_max(dependence, stream)), number, ACS_PATH_START);
+    if (acs_max(dependence, stream) >= from->inserted && acs_max(dependence, stream) > op->entered) {
         go_on(w, dependence >= stream ? op->waited_for : op->behind,
-              dependence >= stream ? reason_of(op->conflict) : ACS_PATH_STREAM, number);
+              dependence >= stream ? g_reasons[op->conflict] : ACS_PATH_STREAM, number);
         return true;
     }
     if (op->held_ns[ACS_HOLD_WINDOW] && number > 0) {

@@ -62,6 +62,15 @@ static void end_event(writer *w)
     (void)fprintf(w->file, "}");
 }
 
+/* The begin of an arrow ('s') or its end ('f'). */
+static void write_arrow_end(writer *w, char type, uint32_t process, uint32_t row, uint64_t at_ns, const char *name,
+                            uint64_t id)
+{
+    begin_event(w, type, process, row, at_ns);
+    (void)fprintf(w->file, ",\"name\":\"%s\",\"cat\":\"%s\"%s,\"id\":%" PRIu64 "}", name, name,
+                  type == 'f' ? ",\"bp\":\"e\"" : "", id);
+}
+
 /* Name a process, or one of its rows. */
 static void describe_row(writer *w, uint32_t process, int64_t row, const char *text)
 {
@@ -154,12 +163,11 @@ static void write_cause(writer *w, const acs_analysed_op *op)
 
 static void write_run(writer *w, uint32_t i)
 {
-    static const char *const methods[ACS_METHOD_COUNT] = {"unknown", "launch", "replay", "layers", "gpu", "resident"};
     const acs_analysed_op *op = &w->a->ops[i];
     const acs_recorded_op *from = acs_analysis_recorded(w->a, i);
     begin_slice(w, process_of(from), row_of_op(from, op->lane), op->began, op->ended, text_of(w->a, op));
     (void)fprintf(w->file, ",\"args\":{\"op\":%" PRIu64 ",\"issued by\":\"%s\",\"critical\":%s", from->seq,
-                  methods[from->method], op->critical ? "true" : "false");
+                  acs_method_names[from->method], op->critical ? "true" : "false");
     if (from->blocks)
         (void)fprintf(w->file, ",\"blocks\":%" PRIu32 ",\"threads\":%" PRIu32, from->blocks, from->threads);
     if (from->bytes)
@@ -199,10 +207,8 @@ static void write_call(writer *w, uint32_t i, calls *c)
     write_site(w, op);
     (void)fprintf(w->file, "}");
     end_event(w);
-    begin_event(w, 's', CALLERS, from->thread, begins);
-    (void)fprintf(w->file, ",\"name\":\"call\",\"cat\":\"call\",\"id\":%" PRIu32 "}", i + 1);
-    begin_event(w, 'f', process_of(from), row_of_op(from, op->lane), op->began);
-    (void)fprintf(w->file, ",\"name\":\"call\",\"cat\":\"call\",\"bp\":\"e\",\"id\":%" PRIu32 "}", i + 1);
+    write_arrow_end(w, 's', CALLERS, from->thread, begins, "call", i + 1);
+    write_arrow_end(w, 'f', process_of(from), row_of_op(from, op->lane), op->began, "call", i + 1);
 }
 
 /* An op that finds no row is left out: the picture would have a row for each op of a full FIFO. */
@@ -235,10 +241,8 @@ static void write_arrow(writer *w, uint32_t up, uint32_t down, uint64_t id)
         return;
     const acs_recorded_op *a = acs_analysis_recorded(w->a, up), *b = acs_analysis_recorded(w->a, down);
     const uint64_t last = from->began + length_ns(from->began, from->ended) - 1;
-    begin_event(w, 's', process_of(a), row_of_op(a, from->lane), last < to->began ? last : to->began);
-    (void)fprintf(w->file, ",\"name\":\"dependence\",\"cat\":\"dependence\",\"id\":%" PRIu64 "}", id);
-    begin_event(w, 'f', process_of(b), row_of_op(b, to->lane), to->began);
-    (void)fprintf(w->file, ",\"name\":\"dependence\",\"cat\":\"dependence\",\"bp\":\"e\",\"id\":%" PRIu64 "}", id);
+    write_arrow_end(w, 's', process_of(a), row_of_op(a, from->lane), acs_min(last, to->began), "dependence", id);
+    write_arrow_end(w, 'f', process_of(b), row_of_op(b, to->lane), to->began, "dependence", id);
 }
 
 static void write_arrows(writer *w)
@@ -271,11 +275,6 @@ static int by_issue(const void *a, const void *b)
     return (x->issued > y->issued) - (x->issued < y->issued);
 }
 
-static uint64_t least_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Join what was handed over together. Returns the number of batches. */
 static uint32_t join_batches(batch *list, uint32_t count)
 {
@@ -289,19 +288,14 @@ static uint32_t join_batches(batch *list, uint32_t count)
             continue;
         }
         last->ops += list[i].ops;
-        last->issued = least_of(last->issued, list[i].issued);
+        last->issued = acs_min(last->issued, list[i].issued);
         last->booked = list[i].booked > last->booked ? list[i].booked : last->booked;
-        last->began = least_of(last->began, list[i].began);
+        last->began = acs_min(last->began, list[i].began);
         last->ended = list[i].ended > last->ended ? list[i].ended : last->ended;
     }
     if (used)
         qsort(list, used, sizeof *list, by_issue);
     return used;
-}
-
-static bool is_bundle(const acs_recorded_op *op)
-{
-    return op->slot >= 0 && (op->bundled || op->whole != ACS_PLACE_NONE);
 }
 
 /* `slot_end`: the end of the bundle before in the slot. Ends are estimates, so it may come after this one's begin. */
@@ -330,7 +324,7 @@ static void write_batch(writer *w, const batch *b, uint64_t slot_ends[ACS_SLOTS_
         begin_slice(w, ISSUE, row, b->issued, b->booked, text);
         end_event(w);
     }
-    if (is_bundle(op))
+    if (op->slot >= 0 && acs_analysis_is_bundled(op))
         write_bundle(w, b, methods[op->method], &slot_ends[op->slot]);
 }
 

@@ -172,14 +172,6 @@ static acs_played *add_setting(played_list *list, acs_play_setting which, const 
     return to;
 }
 
-/* The change by a setting that is a number. */
-static acs_play_change change_to(acs_play_setting which, int64_t value)
-{
-    return (acs_play_change){.window = which == ACS_PLAY_WINDOW ? value : 0,
-                             .streams = which == ACS_PLAY_STREAMS ? value : 0,
-                             .devices = which == ACS_PLAY_DEVICES ? value : 0};
-}
-
 /* The least value, of powers of `factor` times `now`, that brings all but a twentieth of what `most` brings. */
 static void add_least(played_list *list, acs_play_setting which, const char *name, const char *option, int64_t now,
                       int64_t most, int64_t factor)
@@ -187,12 +179,14 @@ static void add_least(played_list *list, acs_play_setting which, const char *nam
     if (now >= most)
         return;
     const uint64_t base = list->to[0].ns;
-    acs_play_change change = change_to(which, most);
+    acs_play_change change = {0};
+    int64_t *changed = which == ACS_PLAY_WINDOW ? &change.window : &change.streams;
+    *changed = most;
     const uint64_t best = acs_play_run(list->play, &change);
     int64_t value = now * factor < most ? now * factor : most;
     uint64_t ns = best;
     for (; value < most; value = value * factor < most ? value * factor : most) {
-        change = change_to(which, value);
+        *changed = value;
         ns = acs_play_run(list->play, &change);
         if (best >= base || (double)(base - best) * 0.95 <= (double)base - (double)ns)
             break;

@@ -5,7 +5,6 @@
 #include "residency/bind.h"
 
 #include "residency/naming.h"
-#include "residency/rename.h"
 #include "residency/replicas.h"
 
 #include <string.h>
@@ -15,23 +14,19 @@
 acs_status acs_bind_check(const acs_draft *draft)
 {
     const acs_record *record = draft->record;
-    acs_status status = ACS_OK;
-    acs_relocatables_enter(draft->context);
+    ACS_HOLD_BLOCKS(draft->context);
     acs_naming_collect(draft);
-    for (uint32_t i = 0; i < record->segment_count && status == ACS_OK; i++) {
+    for (uint32_t i = 0; i < record->segment_count; i++) {
         bool inside;
         const acs_relocatable *m = acs_naming_block(draft, &record->segments[i], &inside);
-        status = acs_lazy_check(draft, &record->segments[i], i);
-        if (status != ACS_OK || !m || !m->lazy)
-            continue;
-        if (m->dying)
-            status = ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names an ACS_LAZY block that was freed",
-                              acs_draft_name(draft), i, (unsigned long long)record->segments[i].base);
-        else if (acs_naming_escapes(draft, &m->naming))
-            status = acs_relocatable_refuse_lazy(m);
+        ACS_TRY(acs_lazy_check(draft, &record->segments[i], i));
+        if (m && m->lazy && m->dying)
+            return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "'%s': segment %u at %#llx names an ACS_LAZY block that was freed",
+                            acs_draft_name(draft), i, (unsigned long long)record->segments[i].base);
+        if (m && m->lazy && acs_naming_escapes(draft, &m->naming))
+            return acs_relocatable_refuse_lazy(m);
     }
-    acs_relocatables_leave(draft->context);
-    return status;
+    return ACS_OK;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- change */
@@ -74,11 +69,6 @@ static void rebase(acs_draft *draft)
 }
 
 /* ------------------------------------------------------------------------------------------------------------- bind */
-
-acs_status acs_bind_begin(acs_draft *draft)
-{
-    return draft->context->device_choice ? acs_replicas_begin(draft) : acs_rename_begin(draft->context);
-}
 
 static void settle_touched(acs_draft *draft, acs_relocatable *m, bool queued)
 {
@@ -147,5 +137,5 @@ acs_status acs_draft_begin_contents(acs_draft *draft)
     if (!draft->bound || draft->begun)
         return ACS_OK;
     draft->begun = true;
-    return acs_bind_begin(draft);
+    return draft->context->device_choice ? acs_replicas_begin(draft) : acs_rename_begin(draft->context);
 }

@@ -6,7 +6,6 @@
 
 #include "base/tuning.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,18 +39,6 @@ static void load_topology(acs_topology *t, const acs_context *context)
     *acs_error_thread() = before;
 }
 
-static acs_status read_topology(acs_topology *t, const char *path)
-{
-    char name[ACS_OPTION_TEXT_BYTES + 16];
-    (void)snprintf(name, sizeof name, "ACS_TOPOLOGY: '%s'", path);
-    FILE *file = fopen(path, "re");
-    if (!file)
-        return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", name, strerror(errno));
-    acs_status status = acs_topology_read(t, file, name);
-    (void)fclose(file); /* was only read */
-    return status;
-}
-
 /* Read the links from the file that the options name; else as measured; else as the backend estimates them. */
 static acs_status open_topology(acs_context *context)
 {
@@ -61,7 +48,7 @@ static acs_status open_topology(acs_context *context)
     ACS_TRY(context->backend->ops->links(context->backend, t));
     const acs_topology found = *t;
     if (name[0])
-        ACS_TRY(read_topology(t, name));
+        ACS_TRY(acs_topology_open(t, name));
     else
         load_topology(t, context);
     /* The backend decides what ops may do: a file can remove peer access, but never add it. */
@@ -96,13 +83,14 @@ acs_status acs_device_choice_open(acs_context *context)
 
 void acs_device_choice_close(acs_context *context)
 {
-    for (uint32_t d = 0; context->device_choice && d < context->device_choice->count; d++)
-        acs_log(ACS_LOG_DEBUG, "device %u: %llu ops", d, (unsigned long long)context->device_choice->placed[d]);
-    if (context->device_choice) {
-        free(context->device_choice->parts);
-        free(context->device_choice->failed);
-    }
-    free(context->device_choice);
+    acs_device_choice *s = context->device_choice;
+    if (!s)
+        return;
+    for (uint32_t d = 0; d < s->count; d++)
+        acs_log(ACS_LOG_DEBUG, "device %u: %llu ops", d, (unsigned long long)s->placed[d]);
+    free(s->parts);
+    free(s->failed);
+    free(s);
     context->device_choice = NULL;
 }
 
@@ -211,19 +199,14 @@ void acs_device_choice_drop(acs_context *context, acs_record *record)
     record->flags &= (uint8_t)~ACS_RECORD_PLACED;
 }
 
-/* The table doubles whenever its count is a power of two. */
 static void note_failed(acs_device_choice *s, const acs_record *record)
 {
     const acs_segment *to = &record->segments[1]; /* see acs_relocatable_copy_part */
-    acs_failed_copy *failed = s->failed;
-    if (s->failed_count < TUNE_FAILED_COPIES && !(s->failed_count & (s->failed_count - 1)))
-        failed = realloc(failed, (s->failed_count ? 2 * (size_t)s->failed_count : 1) * sizeof *failed);
-    if (!failed || s->failed_count == TUNE_FAILED_COPIES) {
+    if (s->failed_count == TUNE_FAILED_COPIES || !ACS_GROW(s->failed, s->failed_room, s->failed_count + 1)) {
         acs_log(ACS_LOG_WARN, "a copy of a block that moves failed after %u others: its bytes are undefined",
                 s->failed_count);
         return;
     }
-    s->failed = failed;
     s->failed[s->failed_count++] = (acs_failed_copy){
         record->carried.block, {record->carried.first, {to->row_bytes, (uint32_t)to->rows, to->pitch_bytes}},
         record->carried.place};
@@ -240,12 +223,11 @@ void acs_device_choice_ended(acs_context *context, const acs_record *record, acs
 uint32_t acs_device_choice_take_failed(acs_context *context, acs_failed_copy **copies)
 {
     acs_device_choice *s = context->device_choice;
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     const uint32_t count = s->failed_count;
     *copies = s->failed;
     s->failed = NULL;
-    s->failed_count = 0;
-    acs_lock_release(&context->core.lock);
+    s->failed_count = s->failed_room = 0;
     return count;
 }
 

@@ -54,7 +54,7 @@ struct acs_device_choice {
     acs_written_part *parts;
     uint32_t part_count, part_capacity;
     acs_failed_copy *failed; /* failed copies since acs_device_choice_take_failed; guarded by the core's lock */
-    uint32_t failed_count;
+    uint32_t failed_count, failed_room;
 };
 
 /* An op that is being placed. */

@@ -60,10 +60,12 @@ static acs_status open_addresses(acs_context *context)
 
 /* ----------------------------------------------------------------------------------------------------- malloc, free */
 
-static acs_status make(acs_context *context, const acs_memory_request *request, acs_block *block)
+acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *site, acs_block *block)
 {
+    const acs_memory_request request = {.bytes = bytes, .kind = ACS_MEMORY_DEVICE, .site = site};
+    ACS_HOLD_BLOCKS(context);
     ACS_TRY(open_addresses(context));
-    ACS_TRY(acs_memory_take(acs_context_addresses(context), request, block));
+    ACS_TRY(acs_memory_take(acs_context_addresses(context), &request, block));
     acs_relocatable *m = acs_relocatable_make(context, block);
     if (m && context->device_choice && acs_replicas_make(context, m, ACS_ANY_PLACE) != ACS_OK) {
         acs_relocatable_unlink(context, m);
@@ -81,21 +83,6 @@ static acs_status make(acs_context *context, const acs_memory_request *request, 
     return ACS_OK;
 }
 
-acs_status acs_lazy_malloc(acs_context *context, size_t bytes, const acs_site *site, acs_block *block)
-{
-    const acs_memory_request request = {.bytes = bytes, .kind = ACS_MEMORY_DEVICE, .site = site};
-    acs_relocatables_enter(context);
-    acs_status status = make(context, &request, block);
-    acs_relocatables_leave(context);
-    return status;
-}
-
-void acs_lazy_close(acs_context *context, acs_relocatable *m)
-{
-    acs_relocatable_drop(context, m, UINT64_MAX);
-    acs_relocatable_drop_host(context, m, UINT64_MAX);
-}
-
 acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block *block)
 {
     const uint64_t address = (uint64_t)(uintptr_t)ptr;
@@ -107,13 +94,7 @@ acs_status acs_lazy_free_locked(acs_context *context, const void *ptr, acs_block
     if (m && m->group && m->dying)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "%p was freed before, in a group that is held", ptr);
     ACS_TRY(acs_memory_free(addresses, ptr, last, block));
-    if (m->replicas) {
-        acs_replicas_free(context, m, false);
-    } else {
-        acs_relocatable_drop(context, m, last);
-        acs_relocatable_drop_host(context, m, last);
-    }
-    acs_relocatable_unlink(context, m);
+    acs_relocatable_free(context, m, last);
     block->id += IDS;
     return ACS_OK;
 }
@@ -122,10 +103,8 @@ acs_status acs_lazy_free(acs_context *context, const void *ptr, acs_block *block
 {
     if (acs_relocatables_none(context))
         return ACS_NOT_READY;
-    acs_relocatables_enter(context);
-    acs_status status = acs_lazy_free_locked(context, ptr, block);
-    acs_relocatables_leave(context);
-    return status;
+    ACS_HOLD_BLOCKS(context);
+    return acs_lazy_free_locked(context, ptr, block);
 }
 
 acs_status acs_lazy_check(const acs_draft *draft, const acs_segment *s, uint32_t i)

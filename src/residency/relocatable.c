@@ -36,19 +36,22 @@ acs_status acs_relocatables_open(acs_context *context)
     return ACS_OK;
 }
 
+void acs_relocatable_free(acs_context *context, acs_relocatable *m, acs_op last)
+{
+    if (m->replicas) {
+        acs_replicas_free(context, m, last == UINT64_MAX);
+    } else {
+        acs_relocatable_drop(context, m, last);
+        acs_relocatable_drop_host(context, m, last);
+    }
+    acs_relocatable_unlink(context, m);
+}
+
 void acs_relocatables_close(acs_context *context)
 {
     acs_relocatables *r = context->relocatables;
-    while (r && r->first.next != &r->first) {
-        acs_relocatable *m = r->first.next;
-        if (m->replicas)
-            acs_replicas_free(context, m, true);
-        else if (m->lazy)
-            acs_lazy_close(context, m);
-        else
-            acs_relocatable_drop(context, m, UINT64_MAX); /* a version remains only if the device was lost */
-        acs_relocatable_unlink(context, m);
-    }
+    while (r && r->first.next != &r->first) /* a version remains only if the device was lost */
+        acs_relocatable_free(context, r->first.next, UINT64_MAX);
     if (r)
         acs_lock_fini(&r->lock);
     free(r);
@@ -60,11 +63,10 @@ void acs_relocatables_each_lazy(acs_context *context, void (*visit)(void *user, 
     acs_relocatables *r = context->relocatables;
     if (!r)
         return;
-    acs_relocatables_enter(context);
+    ACS_HOLD_BLOCKS(context);
     for (const acs_relocatable *m = r->first.next; m != &r->first; m = m->next)
         if (m->lazy)
             visit(user, m);
-    acs_relocatables_leave(context);
 }
 
 void acs_relocatables_count(const acs_context *context, acs_statistics *s)
@@ -86,7 +88,7 @@ acs_status acs_relocatable_add(acs_context *context, const acs_block *block)
     acs_relocatables *r = context->relocatables;
     if (!r || (!r->most && !context->device_choice))
         return ACS_OK;
-    acs_relocatables_enter(context);
+    ACS_HOLD_BLOCKS(context);
     acs_relocatable *m = acs_relocatable_make(context, block);
     if (m && context->device_choice &&
         acs_replicas_make(context, m, acs_device_choice_place(context, (uint64_t)(uintptr_t)block->ptr)) != ACS_OK) {
@@ -98,7 +100,6 @@ acs_status acs_relocatable_add(acs_context *context, const acs_block *block)
         r->block_bytes += m->bytes;
         acs_memory_mark(context->memory, block->ptr, m);
     }
-    acs_relocatables_leave(context);
     return m ? ACS_OK : acs_error_thread()->status;
 }
 
@@ -106,19 +107,14 @@ acs_op acs_relocatable_remove(acs_context *context, const void *ptr, acs_op last
 {
     if (acs_relocatables_none(context))
         return last;
-    acs_relocatables_enter(context);
+    ACS_HOLD_BLOCKS(context);
     last = acs_fifo_last(context->core.fifo); /* includes copies to canonical places that other threads queued */
     acs_relocatable *m = acs_memory_marked(context->memory, (uint64_t)(uintptr_t)ptr);
     if (m && m->canonical == (uint64_t)(uintptr_t)ptr) {
-        if (m->replicas)
-            acs_replicas_free(context, m, false);
-        else
-            acs_relocatable_drop(context, m, last);
         context->relocatables->block_bytes -= m->bytes;
         acs_memory_mark(context->memory, ptr, NULL);
-        acs_relocatable_unlink(context, m);
+        acs_relocatable_free(context, m, last);
     }
-    acs_relocatables_leave(context);
     return last;
 }
 
@@ -172,22 +168,19 @@ acs_status acs_relocatables_make_canonical(acs_context *context)
 {
     if (acs_relocatables_none(context))
         return ACS_OK;
-    acs_relocatables_enter(context);
+    ACS_HOLD_BLOCKS(context);
     if (context->device_choice) /* bytes of failed copies have to come again */
         (void)acs_replicas_restore(context);
-    acs_status status = make_all_canonical(context);
-    acs_relocatables_leave(context);
-    return status;
+    return make_all_canonical(context);
 }
 
 bool acs_relocatables_hand_over(acs_context *context)
 {
     if (!context->device_choice)
         return false;
-    acs_relocatables_enter(context);
+    ACS_HOLD_BLOCKS(context);
     const bool restored = acs_replicas_restore(context);
     hand_all_over(context);
-    acs_relocatables_leave(context);
     return restored;
 }
 
@@ -196,7 +189,7 @@ void acs_relocatables_hand_over_part(acs_context *context, const void *ptr, size
     const uint64_t address = (uint64_t)(uintptr_t)ptr;
     if (!context->device_choice)
         return;
-    acs_relocatables_enter(context);
+    ACS_HOLD_BLOCKS(context);
     acs_relocatable *m = acs_relocatable_at(context, address);
     if (status != ACS_OK) /* else no copy to the part can have failed since */
         (void)acs_replicas_restore(context);
@@ -204,7 +197,6 @@ void acs_relocatables_hand_over_part(acs_context *context, const void *ptr, size
         const uint64_t first = address - m->canonical;
         acs_replicas_hand_over(context, m, first, bytes < m->bytes - first ? first + bytes : m->bytes);
     }
-    acs_relocatables_leave(context);
 }
 
 static acs_status pin_locked(acs_context *context, uint64_t address)

@@ -114,6 +114,19 @@ void acs_relocatables_close(acs_context *context);
  */
 void acs_relocatables_enter(acs_context *context);
 void acs_relocatables_leave(acs_context *context);
+/* Hold the lock from here to the end of the block, in whichever way that is left. */
+#define ACS_HOLD_BLOCKS(context)                                                                                       \
+    __attribute__((cleanup(acs_relocatables_held_end), unused)) acs_context *acs_held_blocks =                         \
+        acs_relocatables_held_begin(context)
+static inline acs_context *acs_relocatables_held_begin(acs_context *context)
+{
+    acs_relocatables_enter(context);
+    return context;
+}
+static inline void acs_relocatables_held_end(acs_context *const *context)
+{
+    acs_relocatables_leave(*context);
+}
 /* Take the lock if that needs no wait. False: another thread has it, or that of program order. */
 bool acs_relocatables_try(acs_context *context);
 /* Whether there are no relocatable blocks, and never were lazy ones. */
@@ -159,6 +172,8 @@ acs_relocatable *acs_relocatable_make(acs_context *context, const acs_block *blo
 acs_status acs_relocatable_refuse_lazy(const acs_relocatable *m);
 /* Take the block out of the ring, and free its record. */
 void acs_relocatable_unlink(acs_context *context, acs_relocatable *m);
+/* The same, with all memory that its contents have, behind op `last`; UINT64_MAX: no op runs any more. */
+void acs_relocatable_free(acs_context *context, acs_relocatable *m, acs_op last);
 /*
  * Queue copies of the block's contents, part by part: a failure in one part keeps no other from coming. The failures of
  * a part go with its copy. Returns the latest copy, or 0 with an error.
@@ -212,8 +227,6 @@ void acs_lazy_borrow(acs_relocatable *m, uint32_t device, uint64_t at);
 acs_status acs_lazy_fetch(acs_draft *draft);
 /* The op was not queued: give back the memory that the block got for it. */
 void acs_lazy_undo(acs_context *context, acs_relocatable *m);
-/* Give all memory of the block back; no op runs any more. */
-void acs_lazy_close(acs_context *context, acs_relocatable *m);
 /*
  * Check that a segment does not leave the lazy block in which it begins, and that the block was not freed.
  * ACS_ERR_ARGUMENT.

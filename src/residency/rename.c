@@ -3,7 +3,7 @@
  * its own for it, a *version*. So it does not depend on ops that still use the former contents (WAR, WAW), and later ops
  * are bound to the version. On one device; called by bind.c, under the lock of relocatable blocks.
  */
-#include "residency/rename.h"
+#include "residency/bind.h"
 
 #include "base/tuning.h"
 #include "residency/naming.h"

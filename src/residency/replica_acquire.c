@@ -288,14 +288,8 @@ static acs_status check_target_limit(const acs_draft *draft, uint32_t device)
 
 static acs_status note_written(acs_device_choice *s, acs_relocatable *m, acs_part part)
 {
-    if (s->part_count == s->part_capacity) {
-        const uint32_t capacity = s->part_capacity ? 2 * s->part_capacity : 8;
-        acs_written_part *parts = realloc(s->parts, capacity * sizeof *parts);
-        if (!parts)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what an op writes");
-        s->parts = parts;
-        s->part_capacity = capacity;
-    }
+    if (!ACS_GROW(s->parts, s->part_capacity, s->part_count + 1))
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for what an op writes");
     s->parts[s->part_count++] = (acs_written_part){m, part};
     m->replicas->changes += part.rows.count;
     return ACS_OK;

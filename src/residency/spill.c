@@ -112,16 +112,6 @@ static acs_status find_replica_host_memory(acs_context *context, const acs_reloc
 
 /* ------------------------------------------------------------------------------------------------------- one device */
 
-/* The block that was named longest ago, of those that the op does not name and that this search has not tried. */
-static acs_relocatable *choose_victim(const acs_relocatables *r)
-{
-    acs_relocatable *best = NULL;
-    for (acs_relocatable *m = r->first.next; m != &r->first; m = m->next)
-        if (m->lazy && m->at && !m->borrowed && !m->touched && m->tried != r->tries && (!best || m->named < best->named))
-            best = m;
-    return best;
-}
-
 /* Move the contents to the host copy. If no op has changed them since they came back, they are there already. */
 acs_status acs_spill_move_out(acs_context *context, acs_relocatable *m)
 {
@@ -159,19 +149,6 @@ acs_status acs_spill_find_memory_at(acs_context *context, acs_relocatable *m, ui
     return status;
 }
 
-/* The block that was named longest ago, of those that the op does not name and that this search has not tried. */
-static acs_relocatable *choose_replica_victim(const acs_relocatables *r, uint32_t device)
-{
-    acs_relocatable *best = NULL;
-    for (acs_relocatable *m = r->first.next; m != &r->first; m = m->next) {
-        const acs_replica *replica = &m->replicas->places[device];
-        if (replica->at && !replica->borrowed && m->replicas->canonical != device && !m->touched && m->tried != r->tries &&
-            (!best || m->named < best->named))
-            best = m;
-    }
-    return best;
-}
-
 /* Copy what is valid on the device alone to the canonical place, or to a host copy; then drop the replica. */
 static acs_status move_replica_out(acs_context *context, acs_relocatable *m, uint32_t device)
 {
@@ -192,32 +169,38 @@ static acs_status move_replica_out(acs_context *context, acs_relocatable *m, uin
     return ACS_OK;
 }
 
-static bool spill_replica(acs_context *context, uint32_t device)
+/* ------------------------------------------------------------------------------------------------------------ spill */
+
+/* Whether the block has memory on the device that it can do without. */
+static bool can_leave(const acs_context *context, const acs_relocatable *m, uint32_t device)
 {
-    acs_relocatables *r = context->relocatables;
-    (void)acs_replicas_restore(context); /* which copies failed has to be known before a copy goes */
-    r->tries++;
-    for (acs_relocatable *m = choose_replica_victim(r, device); m; m = choose_replica_victim(r, device)) {
-        m->tried = r->tries;
-        acs_status status = move_replica_out(context, m, device);
-        if (status == ACS_OK)
-            return true;
-        r->short_of_wait |= status == ACS_ERR_FULL;
-    }
-    return false;
+    if (!context->device_choice)
+        return m->lazy && m->at && !m->borrowed;
+    const acs_replica *replica = &m->replicas->places[device];
+    return replica->at && !replica->borrowed && m->replicas->canonical != device;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ spill */
+/* The block that was named longest ago, of those that the op does not name and that this search has not tried. */
+static acs_relocatable *choose_victim(const acs_context *context, uint32_t device)
+{
+    const acs_relocatables *r = context->relocatables;
+    acs_relocatable *best = NULL;
+    for (acs_relocatable *m = r->first.next; m != &r->first; m = m->next)
+        if (can_leave(context, m, device) && !m->touched && m->tried != r->tries && (!best || m->named < best->named))
+            best = m;
+    return best;
+}
 
 static bool spill_locked(acs_context *context, uint32_t device)
 {
     acs_relocatables *r = context->relocatables;
     if (context->device_choice)
-        return spill_replica(context, device);
+        (void)acs_replicas_restore(context); /* which copies failed has to be known before a copy goes */
     r->tries++;
-    for (acs_relocatable *m = choose_victim(r); m; m = choose_victim(r)) {
+    for (acs_relocatable *m; (m = choose_victim(context, device)) != NULL;) {
         m->tried = r->tries;
-        acs_status status = acs_spill_move_out(context, m);
+        const acs_status status =
+            context->device_choice ? move_replica_out(context, m, device) : acs_spill_move_out(context, m);
         if (status == ACS_OK)
             return true;
         r->short_of_wait |= status == ACS_ERR_FULL;
@@ -229,8 +212,6 @@ bool acs_spill(acs_context *context, uint32_t device)
 {
     if (acs_relocatables_none(context))
         return false;
-    acs_relocatables_enter(context);
-    bool spilled = spill_locked(context, device);
-    acs_relocatables_leave(context);
-    return spilled;
+    ACS_HOLD_BLOCKS(context);
+    return spill_locked(context, device);
 }

@@ -9,7 +9,7 @@
 
 uint32_t acs_sim_graph(acs_sim *sim, uint32_t device)
 {
-    if (!acs_sim_grow(sim, (void **)&sim->graph, sim->graphs, &sim->graph_capacity, sizeof *sim->graph))
+    if (!ACS_SIM_GROW(sim, sim->graph, sim->graph_capacity, sim->graphs))
         return ACS_SIM_NONE;
     memset(&sim->graph[sim->graphs], 0, sizeof *sim->graph);
     sim->graph[sim->graphs].device = device;
@@ -21,7 +21,7 @@ uint32_t acs_sim_graph_node(acs_sim *sim, uint32_t graph, const acs_sim_kernel *
 {
     sim_graph *g = &sim->graph[graph];
 
-    if (!acs_sim_grow(sim, (void **)&g->node, g->nodes, &g->node_capacity, sizeof *g->node))
+    if (!ACS_SIM_GROW(sim, g->node, g->node_capacity, g->nodes))
         return ACS_SIM_NONE;
     g->node[g->nodes] = (sim_node){.kernel = acs_sim_fitted(sim, kernel), .kind = kind,
                                       .first_edge = ACS_SIM_NONE, .user = user};
@@ -32,7 +32,7 @@ void acs_sim_graph_edge(acs_sim *sim, uint32_t graph, uint32_t from, uint32_t to
 {
     sim_graph *g = &sim->graph[graph];
 
-    if (!acs_sim_grow(sim, (void **)&g->edge, g->edges, &g->edge_capacity, sizeof *g->edge))
+    if (!ACS_SIM_GROW(sim, g->edge, g->edge_capacity, g->edges))
         return;
     g->edge[g->edges] = (sim_edge){to, g->node[from].first_edge};
     g->node[from].first_edge = g->edges++;
@@ -86,7 +86,7 @@ bool acs_sim_graph_start(acs_sim *sim, uint32_t graph, uint32_t stream, uint32_t
     sim_graph *g = &sim->graph[graph];
 
     if (g->busy) {
-        if (acs_sim_grow(sim, (void **)&g->waiters, g->waiter_count, &g->waiter_capacity, sizeof *g->waiters))
+        if (ACS_SIM_GROW(sim, g->waiters, g->waiter_capacity, g->waiter_count))
             g->waiters[g->waiter_count++] = queue;
         return false;
     }

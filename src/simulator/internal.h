@@ -1,10 +1,11 @@
 /*
  * Private to src/simulator: the machine's state, and the functions that its files share. machine.c works off the
- * queues, sms.c places blocks, graph.c runs graphs, timeline.c and heap.c keep what will happen.
+ * queues, sms.c places blocks, graph.c runs graphs, timeline.c keeps what will happen.
  */
 #ifndef ACS_SIM_INTERNAL_H
 #define ACS_SIM_INTERNAL_H
 
+#include "base/base.h"
 #include "simulator/machine.h"
 
 typedef enum sim_what {
@@ -31,9 +32,7 @@ typedef struct sim_heap {
     uint64_t order;
 } sim_heap;
 
-/* False: no memory. */
-bool acs_sim_heap_put(sim_heap *heap, sim_happening happening);
-/* Remove the first; the heap is not empty. */
+/* timeline.c: remove the first; the heap is not empty. */
 sim_happening acs_sim_heap_take(sim_heap *heap);
 
 typedef enum sim_item_kind { ITEM_KERNEL, ITEM_COPY, ITEM_DELAY, ITEM_RECORD, ITEM_WAIT, ITEM_GRAPH } sim_item_kind;
@@ -176,8 +175,7 @@ struct acs_sim {
 /* timeline.c */
 
 /* Make room for one more element. False, and `failed` is set: no memory. */
-bool acs_sim_grow(acs_sim *sim, void **array, uint32_t used, uint32_t *capacity, size_t size);
-uint64_t acs_sim_later(uint64_t a, uint64_t b);
+#define ACS_SIM_GROW(sim, list, room, used) (ACS_GROW(list, room, (used) + 1) || !((sim)->failed = true))
 void acs_sim_happen(acs_sim *sim, uint64_t when, sim_what what, uint32_t index, uint32_t node);
 /* Arrange a look at a queue at `when`. */
 void acs_sim_wake(acs_sim *sim, uint32_t queue, uint64_t when);

@@ -27,7 +27,7 @@ static void pop(acs_sim *sim, sim_queue *q)
 
     if (q->tail - q->head > 1) {
         const sim_item *next = item_at(q, q->head + 1);
-        uint64_t since = acs_sim_later(acs_sim_later(q->head_since, head->arrival), next->arrival);
+        uint64_t since = acs_max(acs_max(q->head_since, head->arrival), next->arrival);
         if (next->stream != head->stream && since < sim->now)
             sim->device[q->device].count.blocked_ns += sim->now - since;
     }
@@ -69,13 +69,12 @@ static bool try_wait(acs_sim *sim, const sim_item *item, uint32_t queue)
     sim_stream *stream = &sim->stream[item->stream];
 
     if (is_pending(event, item->amount)) {
-        if (acs_sim_grow(sim, (void **)&event->waiters, event->waiter_count, &event->waiter_capacity,
-                         sizeof *event->waiters))
+        if (ACS_SIM_GROW(sim, event->waiters, event->waiter_capacity, event->waiter_count))
             event->waiters[event->waiter_count++] = queue;
         return false;
     }
     if (item->amount)
-        stream->free_at = acs_sim_later(stream->free_at, event->at + sim->gpu.device.event_hop);
+        stream->free_at = acs_max(stream->free_at, event->at + sim->gpu.device.event_hop);
     acs_sim_item_done(sim, item->stream);
     return true;
 }
@@ -103,7 +102,7 @@ static uint64_t copy_reserve(acs_sim *sim, sim_run *run, const sim_item *item)
         if (device->engine_free[i] < *engine)
             engine = &device->engine_free[i];
     }
-    start = acs_sim_later(acs_sim_later(sim->now, *engine), acs_sim_later(*link, peer ? peer->from_peer_free : 0));
+    start = acs_max(acs_max(sim->now, *engine), acs_max(*link, peer ? peer->from_peer_free : 0));
     run->ns = sim->gpu.device.copy_latency + link_ns(item->amount, mbps);
     *engine = *link = start + run->ns;
     if (peer)
@@ -321,7 +320,7 @@ static void enqueue(acs_sim *sim, uint64_t now, sim_item item)
         return;
     item.arrival = now + sim->gpu.device.launch_latency;
     if (q->tail != q->head)
-        item.arrival = acs_sim_later(item.arrival, item_at(q, q->tail - 1)->arrival);
+        item.arrival = acs_max(item.arrival, item_at(q, q->tail - 1)->arrival);
     if (q->tail == q->head) {
         q->head_since = item.arrival;
         acs_sim_wake(sim, stream->queue, item.arrival);
@@ -352,7 +351,7 @@ void acs_sim_record(acs_sim *sim, uint64_t now, uint32_t stream, uint32_t event)
 {
     sim_event *e = &sim->event[event];
 
-    if (!acs_sim_grow(sim, (void **)&e->pending, e->pending_count, &e->pending_capacity, sizeof *e->pending))
+    if (!ACS_SIM_GROW(sim, e->pending, e->pending_capacity, e->pending_count))
         return;
     e->pending[e->pending_count++] = ++e->records;
     enqueue(sim, now, (sim_item){.kind = ITEM_RECORD, .stream = stream, .index = event, .amount = e->records});
@@ -376,7 +375,7 @@ uint32_t acs_sim_stream(acs_sim *sim, uint32_t device)
 {
     sim_device *d = &sim->device[device];
 
-    if (!acs_sim_grow(sim, (void **)&sim->stream, sim->streams, &sim->stream_capacity, sizeof *sim->stream))
+    if (!ACS_SIM_GROW(sim, sim->stream, sim->stream_capacity, sim->streams))
         return ACS_SIM_NONE;
     sim->stream[sim->streams] = (sim_stream){.queue = d->first_queue + d->next_queue};
     d->next_queue = (d->next_queue + 1) % sim->gpu.queues;
@@ -385,7 +384,7 @@ uint32_t acs_sim_stream(acs_sim *sim, uint32_t device)
 
 uint32_t acs_sim_event(acs_sim *sim)
 {
-    if (!acs_sim_grow(sim, (void **)&sim->event, sim->events, &sim->event_capacity, sizeof *sim->event))
+    if (!ACS_SIM_GROW(sim, sim->event, sim->event_capacity, sim->events))
         return ACS_SIM_NONE;
     memset(&sim->event[sim->events], 0, sizeof *sim->event);
     return sim->events++;

@@ -119,7 +119,7 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     uint64_t progress = 0;
     bool lost;
 
-    acs_lock_acquire(&s->lock);
+    ACS_HOLD(&s->lock);
     if (!s->lost)
         pass_time(s);
     if (!s->lost && acs_sim_fault(&s->faults, ACS_FAULT_LOST)) /* it is lost once, and counted once */
@@ -138,7 +138,6 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
     }
     if (progress > slot->visible)
         *completed = progress;
-    acs_lock_release(&s->lock);
     return lost ? ACS_FAIL(ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost") : ACS_OK;
 }
 
@@ -146,9 +145,8 @@ static acs_status sim_poll(acs_backend *backend, int slot_index, const acs_mark 
 
 static acs_status inject_memory_fault(acs_sim_state *s, size_t bytes)
 {
-    acs_lock_acquire(&s->lock);
+    ACS_HOLD(&s->lock);
     bool fails = acs_sim_fault(&s->faults, ACS_FAULT_MEMORY);
-    acs_lock_release(&s->lock);
     return fails ? ACS_FAIL(ACS_ERR_MEMORY, ACS_SIM_NATIVE_MEMORY, "injected: no memory for %zu bytes", bytes) : ACS_OK;
 }
 
@@ -200,11 +198,6 @@ uint64_t acs_sim_backend_next(const acs_backend *backend)
         if (s->slot[i].known_at > s->now && s->slot[i].known_at < next)
             next = s->slot[i].known_at;
     return next;
-}
-
-bool acs_sim_backend_by_seed(const acs_backend *backend)
-{
-    return ((const acs_sim_state *)backend)->by_seed;
 }
 
 const uint64_t *acs_sim_backend_faults(const acs_backend *backend)
@@ -327,22 +320,15 @@ static acs_status sim_open(const acs_backend_config *config, acs_backend **backe
 }
 
 const acs_backend_ops acs_backend_sim = {
+    ACS_HOST_OPS,
     .id = ACS_BACKEND_SIM,
     .notifies = false,
-    .host_calls = true,
     .single_thread = true,
     .open = sim_open,
     .close = sim_close,
-    .thread_enter = acs_host_thread_enter,
     .check = acs_sim_check,
     .submit = acs_sim_submit,
     .poll = sim_poll,
-    .stream_record = acs_host_stream_record,
-    .event_release = acs_host_event_release,
     .memory_alloc = sim_memory_alloc,
-    .memory_free = acs_host_memory_free,
-    .memory_state = acs_host_memory_state,
-    .links = acs_host_links,
-    .capacity = acs_host_capacity,
     .share_find = acs_sim_share_find,
 };

@@ -41,8 +41,6 @@ void acs_sim_backend_at(acs_backend *backend, uint64_t now);
 bool acs_sim_backend_news(const acs_backend *backend, uint64_t since);
 /* Time at which the host can next see something new. ACS_SIM_NEVER: nothing will happen by itself. */
 uint64_t acs_sim_backend_next(const acs_backend *backend);
-/* Whether the seed decides (ACS_SIM_ORDER=seed); else time does. */
-bool acs_sim_backend_by_seed(const acs_backend *backend);
 /* Number of injected faults, by kind. */
 const uint64_t *acs_sim_backend_faults(const acs_backend *backend);
 const acs_sim *acs_sim_backend_machine(const acs_backend *backend);

@@ -129,57 +129,53 @@ static void lose_all(acs_sim_state *s, acs_batch *batch, int native, const char 
 
 /* ------------------------------------------------------------------------------------------------------------ issue */
 
-/* Issue the bundle or refuse it. @return NULL, or the mistake of the index of cached graphs. */
-static const char *issue_bundle(acs_sim_state *s, acs_batch *batch)
+/* Issue the ops of the batch by graphs. @return the method, or AUTO: refused. *wrong: as acs_sim_method_issue. */
+static acs_issue_method issue_ops(acs_sim_state *s, acs_batch *batch, const char **wrong)
 {
-    const acs_item *first = &batch->items[0];
     acs_sim_bundle *bundle = acs_sim_bundle_take(s);
-    const char *wrong = NULL;
     acs_issue_method by = ACS_METHOD_AUTO;
 
     acs_dag_make(batch, &s->methods.dag);
-    if (bundle && acs_sim_due_reserve(s, s->methods.dag.ops) &&
-        acs_sim_work_reserve(s, s->methods.dag.ops + ACS_LAYERS_LEVELS)) {
-        bundle->slot = (uint32_t)first->slot;
-        bundle->first = first->value;
-        bundle->ops = s->methods.dag.ops;
-        if (!acs_sim_fault_bundle(&s->faults, batch) && !acs_sim_fault(&s->faults, ACS_FAULT_METHOD))
-            by = acs_sim_method_issue(s, batch, bundle, &wrong);
-    }
+    if (!bundle)
+        return by;
+    bundle->slot = (uint32_t)batch->items[0].slot;
+    bundle->first = batch->items[0].value;
+    bundle->ops = s->methods.dag.ops;
+    if (acs_sim_due_reserve(s, bundle->ops) && acs_sim_work_reserve(s, bundle->ops + ACS_LAYERS_LEVELS) &&
+        !acs_sim_fault_bundle(&s->faults, batch) && !acs_sim_fault(&s->faults, ACS_FAULT_METHOD))
+        by = acs_sim_method_issue(s, batch, bundle, wrong);
+    if (by == ACS_METHOD_AUTO)
+        acs_sim_bundle_give(s, bundle);
+    return by;
+}
+
+/* Issue the bundle or refuse it. @return NULL, or the mistake of the index of cached graphs. */
+static const char *issue_bundle(acs_sim_state *s, acs_batch *batch)
+{
+    const char *wrong = NULL;
+    const acs_issue_method by = issue_ops(s, batch, &wrong);
+
     if (acs_log_enabled(ACS_LOG_DEBUG))
         acs_log(ACS_LOG_DEBUG, "sim: a bundle of %u ops, slot %u, values from %llu: %s", s->methods.dag.ops,
-                (unsigned)first->slot, (unsigned long long)first->value, acs_sim_method_name(by));
-    if (by != ACS_METHOD_AUTO) {
-        batch->method = (uint8_t)by;
-        set_all(batch, ACS_OK, 0, NULL);
+                (unsigned)batch->items[0].slot, (unsigned long long)batch->items[0].value, acs_sim_method_name(by));
+    if (by == ACS_METHOD_AUTO) {
+        acs_bundle_refuse(batch);
         return wrong;
     }
-    if (bundle)
-        acs_sim_bundle_give(s, bundle);
-    acs_bundle_refuse(batch);
+    batch->method = (uint8_t)by;
+    set_all(batch, ACS_OK, 0, NULL);
     return wrong;
 }
 
 bool acs_sim_replay(acs_sim_state *s, acs_replay *replay, const acs_item *item)
 {
     acs_batch *batch = &s->methods.replay;
-    acs_issue_method by = ACS_METHOD_AUTO;
     const char *wrong = NULL;
-    acs_sim_bundle *bundle = acs_sim_bundle_take(s);
 
-    if (bundle && acs_replay_batch(replay, item->slot, item->value, false, batch)) {
-        batch->method = ACS_METHOD_REPLAY;
-        acs_dag_make(batch, &s->methods.dag);
-        bundle->slot = (uint32_t)item->slot;
-        bundle->first = batch->items[0].value;
-        bundle->ops = s->methods.dag.ops;
-        if (acs_sim_work_reserve(s, bundle->ops + ACS_LAYERS_LEVELS) && !acs_sim_fault_bundle(&s->faults, batch) &&
-            !acs_sim_fault(&s->faults, ACS_FAULT_METHOD))
-            by = acs_sim_method_issue(s, batch, bundle, &wrong);
-    }
-    if (by == ACS_METHOD_AUTO && bundle)
-        acs_sim_bundle_give(s, bundle);
-    return by != ACS_METHOD_AUTO;
+    if (!acs_replay_batch(replay, item->slot, item->value, false, batch))
+        return false;
+    batch->method = ACS_METHOD_REPLAY;
+    return issue_ops(s, batch, &wrong) != ACS_METHOD_AUTO;
 }
 
 /* Marks, waits and values take effect even if the bundle is refused, since the core's clocks count on them. */

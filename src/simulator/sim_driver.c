@@ -139,59 +139,10 @@ static bool step_by_time(acs_context *context)
 
 static bool by_seed(const acs_context *context)
 {
-    return acs_sim_backend_by_seed(context->backend);
+    return context->options.sim_order == ACS_SIM_ORDER_SEED;
 }
 
-static bool step(acs_context *context)
-{
-    if (!stepping_take(context))
-        return false;
-    bool progress = by_seed(context) ? step_by_seed(context) : step_by_time(context);
-    stepping_give(context);
-    if (progress)
-        acs_eventcount_notify(&context->ends);
-    return progress;
-}
-
-/* ---------------------------------------------------------------------------------------------------------- callers */
-
-/* For tests: let other producers go on. They play on this thread, so its error is saved. */
-static void yield(acs_context *context)
-{
-    if (!context->sim_driver->yield)
-        return;
-    acs_error error = *acs_error_thread();
-    context->sim_driver->yield(context->sim_driver->yield_user);
-    *acs_error_thread() = error;
-}
-
-/* A call takes CALL_NS of the callers' time; workers step until their time is that of the callers, or they are idle. */
-static void interleave_by_time(acs_context *context)
-{
-    context->sim_driver->caller_at += CALL_NS;
-    rouse(context, context->sim_driver->caller_at);
-    for (acs_sim_worker *worker = earliest(context); worker && worker->at <= context->sim_driver->caller_at;
-         worker = earliest(context))
-        (void)step_by_time(context);
-}
-
-static void interleave(acs_context *context)
-{
-    acs_sim_driver *driver = context->sim_driver;
-    uint32_t steps = 0;
-    if (stepping_take(context)) {
-        if (!by_seed(context))
-            interleave_by_time(context);
-        else if (!driver->ahead || acs_random_below(&driver->random, driver->ahead) == 0)
-            steps = acs_random_below(&driver->random, STEPS_AFTER_CALL + 1);
-        stepping_give(context);
-    } else {
-        atomic_store_explicit(&driver->called, true, memory_order_relaxed); /* the one that plays may have looked before */
-    }
-    while (steps-- > 0)
-        (void)step(context);
-    yield(context);
-}
+/* ------------------------------------------------------------------------------------------------------ standstills */
 
 /*
  * Let the watchdog look. During a standstill (`still`) time passes for it, a quarter of the limit per step. By seed,
@@ -253,18 +204,64 @@ static void judge_standstill(acs_context *context, uint64_t ends)
             context->sim_driver->caller_at = context->sim_driver->workers[i].at;
 }
 
-/* One step, then judge. False: another thread plays, so this one learned nothing. */
-static bool step_and_judge(acs_context *context)
+/* One step; `judges`: then judge. False: it changed nothing, or, if it judges, another thread plays. */
+static bool play(acs_context *context, bool judges)
 {
     uint64_t ends = acs_core_ends(&context->core);
     if (!stepping_take(context))
         return false;
     bool progress = by_seed(context) ? step_by_seed(context) : step_by_time(context);
-    judge_standstill(context, ends);
+    if (judges)
+        judge_standstill(context, ends);
     stepping_give(context);
     if (progress)
         acs_eventcount_notify(&context->ends);
-    return true;
+    return progress || judges;
+}
+
+static bool step(acs_context *context)
+{
+    return play(context, false);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- callers */
+
+/* For tests: let other producers go on. They play on this thread, so its error is saved. */
+static void yield(acs_context *context)
+{
+    if (!context->sim_driver->yield)
+        return;
+    acs_error error = *acs_error_thread();
+    context->sim_driver->yield(context->sim_driver->yield_user);
+    *acs_error_thread() = error;
+}
+
+/* A call takes CALL_NS of the callers' time; workers step until their time is that of the callers, or they are idle. */
+static void interleave_by_time(acs_context *context)
+{
+    context->sim_driver->caller_at += CALL_NS;
+    rouse(context, context->sim_driver->caller_at);
+    for (acs_sim_worker *worker = earliest(context); worker && worker->at <= context->sim_driver->caller_at;
+         worker = earliest(context))
+        (void)step_by_time(context);
+}
+
+static void interleave(acs_context *context)
+{
+    acs_sim_driver *driver = context->sim_driver;
+    uint32_t steps = 0;
+    if (stepping_take(context)) {
+        if (!by_seed(context))
+            interleave_by_time(context);
+        else if (!driver->ahead || acs_random_below(&driver->random, driver->ahead) == 0)
+            steps = acs_random_below(&driver->random, STEPS_AFTER_CALL + 1);
+        stepping_give(context);
+    } else {
+        atomic_store_explicit(&driver->called, true, memory_order_relaxed); /* the one that plays may have looked before */
+    }
+    while (steps-- > 0)
+        (void)step(context);
+    yield(context);
 }
 
 /* acs_stepper.wait. Where nothing can make progress any more, the device is reported lost. */
@@ -272,7 +269,7 @@ static bool wait_for_ops(acs_context *context)
 {
     if (context->sim_driver->stuck)
         return false;
-    if (!step_and_judge(context))
+    if (!play(context, true))
         sched_yield(); /* another thread plays */
     yield(context);
     return true;

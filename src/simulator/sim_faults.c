@@ -79,17 +79,7 @@ static bool noted_take(acs_sim_noted *noted, const acs_record *op)
 /* Make room for one more note. False: no memory, and the op must get no fault. */
 static bool noted_reserve(acs_sim_noted *noted)
 {
-    uint32_t capacity = noted->capacity ? noted->capacity * 2 : 16;
-    const acs_record **grown;
-
-    if (noted->used < noted->capacity)
-        return true;
-    grown = realloc(noted->op, capacity * sizeof *grown);
-    if (!grown)
-        return false;
-    noted->op = grown;
-    noted->capacity = capacity;
-    return true;
+    return ACS_GROW(noted->op, noted->capacity, noted->used + 1);
 }
 
 static void refuse_item(acs_sim_faults *faults, acs_item *item)

@@ -135,7 +135,7 @@ static inline acs_sim_state *acs_sim_state_of(acs_backend *backend)
 /* sim_issue.c */
 void acs_sim_submit(acs_backend *backend, acs_batch *batch);
 
-/* sim_share.c */
+/* sim_kernel.c */
 acs_status acs_sim_share_find(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info);
 /* The multiprocessors of a kernel with this share (0: all) in a slot. */
 void acs_sim_share_use(acs_sim_state *s, uint32_t slot, uint8_t share, acs_sim_kernel *kernel);
@@ -152,7 +152,6 @@ const char *acs_sim_issue_order(acs_sim_state *s, const acs_batch *batch, const 
 const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark);
 void acs_sim_lose(acs_sim_state *s, acs_item *item, int native, const char *text);
 
-/* sim_kernel.c */
 /* Time of this kernel's block if time decides, as a backend would have learnt it. */
 uint64_t acs_sim_kernel_ns(const acs_sim_state *s, const acs_record *op);
 uint64_t acs_sim_threads(const acs_sim_state *s, const acs_record *op);

@@ -67,17 +67,9 @@ static uint32_t take_graph(acs_sim_state *s)
 static void give_graph(acs_sim_state *s, uint32_t graph)
 {
     acs_sim_methods *methods = &s->methods;
-    uint32_t capacity = methods->spare_capacity ? methods->spare_capacity * 2 : 16;
-    uint32_t *grown = methods->spare;
 
-    if (methods->spare_used == methods->spare_capacity) {
-        grown = realloc(methods->spare, capacity * sizeof *grown);
-        if (!grown)
-            return;
-        methods->spare = grown;
-        methods->spare_capacity = capacity;
-    }
-    methods->spare[methods->spare_used++] = graph;
+    if (ACS_GROW(methods->spare, methods->spare_capacity, methods->spare_used + 1))
+        methods->spare[methods->spare_used++] = graph;
 }
 
 /* Destroy an executable graph. */
@@ -122,14 +114,15 @@ static acs_graph_copy *instantiate(const issuing *t, uint64_t key, uint32_t node
     return copy;
 }
 
-/* Take a free copy; NULL: there is none. */
-static acs_graph_copy *take(const issuing *t, uint64_t key)
+/* Take a free copy, or make one if that may be, whose graph is still empty (*made). NULL: refused. */
+static acs_graph_copy *take(const issuing *t, uint64_t key, uint32_t nodes, bool may_make, bool *made)
 {
     acs_graph_copy *copy = acs_graph_cache_take(t->methods->cache, key);
 
     if (copy && acs_sim_graph_busy(t->s->machine, graph_of(copy->object)))
         *t->wrong = "a kept graph given out while a launch of it runs";
-    return copy;
+    *made = !copy && may_make && acs_graph_copies(t->methods->cache, key, NULL) < COPIES_MOST;
+    return *made ? instantiate(t, key, nodes) : copy;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
@@ -198,17 +191,14 @@ static void launch_headed(const issuing *t, uint32_t graph)
 
 static bool issue_replay(const issuing *t)
 {
-    acs_graph_copy *copy = take(t, t->dag->key);
+    const bool worth = t->sightings >= t->methods->sightings_least;
+    bool made;
+    acs_graph_copy *copy = take(t, t->dag->key, t->dag->nodes + 1, worth, &made);
 
-    if (!copy) {
-        bool worth = t->sightings >= t->methods->sightings_least;
-        if (!worth || acs_graph_copies(t->methods->cache, t->dag->key, NULL) >= COPIES_MOST)
-            return false;
-        copy = instantiate(t, t->dag->key, t->dag->nodes + 1);
-        if (!copy)
-            return false;
+    if (!copy)
+        return false;
+    if (made)
         build_whole(t, graph_of(copy->object), ACS_SIM_NODE_SET);
-    }
     set_whole(t, graph_of(copy->object));
     launch_headed(t, graph_of(copy->object));
     acs_graph_cache_launched(t->methods->cache, copy, (int)t->slot, t->last);
@@ -220,6 +210,11 @@ static bool issue_replay(const issuing *t)
 static uint32_t layer_node(const acs_layer_template *shape, uint32_t level, uint32_t cell)
 {
     return 1 + level * (acs_layers_cells(shape) + 1) + cell;
+}
+
+static uint32_t nodes_of_layers(const acs_layer_template *shape)
+{
+    return layer_node(shape, shape->levels, 0);
 }
 
 /* Build a head, then levels: cells with a barrier behind them. */
@@ -270,19 +265,15 @@ static bool issue_layers(const issuing *t)
 {
     acs_layer_template shape;
     acs_graph_copy *copy;
-    uint64_t key;
+    bool made;
 
     if (!choose_layers(t, &shape))
         return false;
-    key = acs_layers_key(&shape);
-    copy = take(t, key);
-    if (!copy && acs_graph_copies(t->methods->cache, key, NULL) < COPIES_MOST) {
-        copy = instantiate(t, key, 1 + shape.levels * (acs_layers_cells(&shape) + 1));
-        if (copy)
-            build_layers(t, graph_of(copy->object), &shape);
-    }
+    copy = take(t, acs_layers_key(&shape), nodes_of_layers(&shape), true, &made);
     if (!copy)
         return false;
+    if (made)
+        build_layers(t, graph_of(copy->object), &shape);
     t->bundle->by_level = true;
     set_layers(t, graph_of(copy->object), &shape);
     launch_headed(t, graph_of(copy->object));
@@ -353,48 +344,24 @@ static bool issue_by(const issuing *t, acs_issue_method method)
     }
 }
 
-#define SIGHTINGS(nodes, gain_ns) acs_cost_model_sightings(&acs_costs_table, nodes, false, gain_ns)
-
-/* Whether a graph of the shape is there, or would pay. `others_ns`: cost of the cheapest other method. */
-static bool worth_replay(const issuing *t, const acs_cost_model_bundle *bundle, uint64_t others_ns)
+/* Whether a graph is there, or was wanted so often (`seen`) that it would pay. `gain_ns`: over the next best method. */
+static bool pays(const issuing *t, uint64_t key, uint32_t nodes, uint32_t seen, uint64_t gain_ns)
 {
-    uint64_t ns = acs_cost_model_replay_ns(bundle, false);
-    uint32_t busy, copies = acs_graph_copies(t->methods->cache, t->dag->key, &busy);
-
-    if (ns >= others_ns)
-        return false;
-    return copies > busy || (copies < COPIES_MOST && t->sightings >= SIGHTINGS(t->dag->nodes + 1, others_ns - ns));
-}
-
-/* Whether a graph of layers is there, or was wanted so often that it would pay. Counts the sighting. */
-static bool count_layers_wanted(const issuing *t, const acs_layer_template *shape, uint64_t ns, uint64_t others_ns)
-{
-    uint64_t key = acs_layers_key(shape);
-    uint32_t nodes = 1 + shape->levels * (acs_layers_cells(shape) + 1);
     uint32_t busy, copies = acs_graph_copies(t->methods->cache, key, &busy);
-    uint32_t seen = acs_graph_cache_sight(t->methods->cache, key);
 
-    return copies > busy || (copies < COPIES_MOST && seen >= SIGHTINGS(nodes, others_ns - ns));
+    return copies > busy || (copies < COPIES_MOST &&
+                             seen >= acs_cost_model_sightings(&acs_costs_table, nodes, false, gain_ns));
 }
 
-static uint64_t longest_ns(const issuing *t)
+/* Find the time of the longest kernel, and the threads of all. */
+static void look_at_kernels(const issuing *t, acs_cost_model_bundle *bundle)
 {
-    uint64_t longest = 0, ns;
-
     for (uint32_t i = 0; i < t->batch->items_used; i++) {
-        ns = t->batch->items[i].op ? acs_sim_kernel_ns(t->s, t->batch->items[i].op) : 0;
-        longest = ns > longest ? ns : longest;
+        const acs_record *op = t->batch->items[i].op;
+        uint64_t ns = op ? acs_sim_kernel_ns(t->s, op) : 0;
+        bundle->kernel_ns = ns > bundle->kernel_ns ? ns : bundle->kernel_ns;
+        bundle->threads += op ? acs_sim_threads(t->s, op) : 0;
     }
-    return longest;
-}
-
-static uint64_t threads(const issuing *t)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < t->batch->items_used; i++)
-        sum += t->batch->items[i].op ? acs_sim_threads(t->s, t->batch->items[i].op) : 0;
-    return sum;
 }
 
 /*
@@ -413,21 +380,23 @@ static acs_issue_method choose_method(const issuing *t)
                                     .device_ns = t->batch->device_ns,
                                     .slots = t->batch->slots,
                                     .device_threads = (uint64_t)t->s->gpu.sms * t->s->gpu.sm_threads};
-    uint64_t layers = UINT64_MAX, gpu, launch, least;
+    uint64_t layers = UINT64_MAX, gpu, launch, least, others, replay;
     acs_layer_template shape;
 
     if (t->s->by_seed)
         return any[acs_random_below(&t->methods->random, sizeof any / sizeof *any)];
-    bundle.kernel_ns = longest_ns(t);
-    bundle.threads = threads(t);
+    look_at_kernels(t, &bundle);
     gpu = acs_cost_model_gpu_ns(&bundle);
     launch = acs_cost_model_launch_ns(&bundle);
     if (choose_layers(t, &shape))
         layers = acs_cost_model_layers_ns(&bundle, &shape, t->methods->layers.levels);
     least = gpu < launch ? gpu : launch;
-    if (worth_replay(t, &bundle, acs_cost_model_queued(&bundle) ? launch : layers < least ? layers : least))
+    others = acs_cost_model_queued(&bundle) ? launch : layers < least ? layers : least;
+    replay = acs_cost_model_replay_ns(&bundle, false);
+    if (replay < others && pays(t, t->dag->key, t->dag->nodes + 1, t->sightings, others - replay))
         return ACS_METHOD_REPLAY;
-    if (layers < least && count_layers_wanted(t, &shape, layers, least))
+    if (layers < least && pays(t, acs_layers_key(&shape), nodes_of_layers(&shape),
+                               acs_graph_cache_sight(t->methods->cache, acs_layers_key(&shape)), least - layers))
         return ACS_METHOD_LAYERS;
     return gpu < launch ? ACS_METHOD_GPU : ACS_METHOD_AUTO;
 }

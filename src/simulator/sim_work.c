@@ -17,16 +17,8 @@ enum { BLOCK = 64, FINE_OPS = 16 };
 /* Allocate memory that lives until close. */
 static void *block_of(acs_sim_state *s, size_t bytes)
 {
-    uint32_t capacity = s->block_capacity ? s->block_capacity * 2 : 16;
-    void **grown = s->blocks;
-
-    if (s->block_count == s->block_capacity) {
-        grown = realloc(s->blocks, capacity * sizeof *grown);
-        if (!grown)
-            return NULL;
-        s->blocks = grown;
-        s->block_capacity = capacity;
-    }
+    if (!ACS_GROW(s->blocks, s->block_capacity, s->block_count + 1))
+        return NULL;
     s->blocks[s->block_count] = calloc(BLOCK, bytes);
     return s->blocks[s->block_count] ? s->blocks[s->block_count++] : NULL;
 }
@@ -193,15 +185,5 @@ uint32_t acs_sim_on_asked(void *owner, void *user, uint32_t ctas)
 /* Every issued op has room in `due`. */
 bool acs_sim_due_reserve(acs_sim_state *s, uint32_t ops)
 {
-    uint32_t capacity = acs_round_up_pow2(s->in_flight + ops < 64 ? 64 : s->in_flight + ops);
-    const acs_record **grown;
-
-    if (s->in_flight + ops <= s->due_capacity)
-        return true;
-    grown = realloc(s->due, capacity * sizeof *grown);
-    if (!grown)
-        return false;
-    s->due = grown;
-    s->due_capacity = capacity;
-    return true;
+    return ACS_GROW(s->due, s->due_capacity, s->in_flight + ops);
 }

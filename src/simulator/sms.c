@@ -60,13 +60,19 @@ static void vacate(acs_sim *sim, sim_device *device, uint32_t index, const acs_s
 
 /* --------------------------------------------------------------------------------------------------------- cohorts */
 
+static void cohort_give(acs_sim *sim, uint32_t index)
+{
+    sim->cohort[index].next = sim->free_cohort;
+    sim->free_cohort = index;
+}
+
 static uint32_t cohort_take(acs_sim *sim, bool many)
 {
     uint32_t index = sim->free_cohort;
     sim_cohort *cohort;
 
     if (index == ACS_SIM_NONE) {
-        if (!acs_sim_grow(sim, (void **)&sim->cohort, sim->cohorts, &sim->cohort_capacity, sizeof *sim->cohort))
+        if (!ACS_SIM_GROW(sim, sim->cohort, sim->cohort_capacity, sim->cohorts))
             return ACS_SIM_NONE;
         index = sim->cohorts++;
         memset(&sim->cohort[index], 0, sizeof sim->cohort[index]);
@@ -79,8 +85,7 @@ static uint32_t cohort_take(acs_sim *sim, bool many)
         cohort->count = calloc(sim->gpu.sms, sizeof *cohort->count);
     if (many && !cohort->count) {
         sim->failed = true;
-        cohort->next = sim->free_cohort;
-        sim->free_cohort = index;
+        cohort_give(sim, index);
         return ACS_SIM_NONE;
     }
     return index;
@@ -110,12 +115,6 @@ static uint32_t fill_sms(acs_sim *sim, sim_device *device, sim_cohort *cohort, c
         cohort->ctas++;
     }
     return cohort->ctas;
-}
-
-static void cohort_give(acs_sim *sim, uint32_t index)
-{
-    sim->cohort[index].next = sim->free_cohort;
-    sim->free_cohort = index;
 }
 
 /* Place blocks of a run. True: all of its blocks are placed. */

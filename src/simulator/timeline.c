@@ -1,36 +1,47 @@
 /*
- * The bottom of the machine: what will happen, the front end's turns, the ends of a stream's items, and arrays that
- * grow. Called by machine.c, sms.c and graph.c, which decide what happens. Never looks into a queue or a graph.
+ * The bottom of the machine: what will happen, the front end's turns, and the ends of a stream's items. Called by
+ * machine.c, sms.c and graph.c, which decide what happens. Never looks into a queue or a graph.
+ *
+ * What will happen is in a binary heap, by time. Equal times keep the order in which they were put, so that the same
+ * calls give the same run.
  */
 #include "simulator/internal.h"
 
-#include <stdlib.h>
-
-enum { GROW_FIRST = 16 };
-
-bool acs_sim_grow(acs_sim *sim, void **array, uint32_t used, uint32_t *capacity, size_t size)
+static bool before(const sim_happening *a, const sim_happening *b)
 {
-    uint32_t grown_capacity = *capacity ? *capacity * 2 : GROW_FIRST;
-    void *grown;
+    return a->when != b->when ? a->when < b->when : a->order < b->order;
+}
 
-    if (used < *capacity)
-        return true;
-    grown = realloc(*array, grown_capacity * size);
-    if (!grown) {
-        sim->failed = true;
-        return false;
+sim_happening acs_sim_heap_take(sim_heap *heap)
+{
+    sim_happening first = heap->at[0];
+    sim_happening last = heap->at[--heap->used];
+    uint32_t i = 0, child;
+
+    while ((child = 2 * i + 1) < heap->used) {
+        if (child + 1 < heap->used && before(&heap->at[child + 1], &heap->at[child]))
+            child++;
+        if (!before(&heap->at[child], &last))
+            break;
+        heap->at[i] = heap->at[child];
+        i = child;
     }
-    *array = grown;
-    *capacity = grown_capacity;
-    return true;
+    heap->at[i] = last;
+    return first;
 }
 
 void acs_sim_happen(acs_sim *sim, uint64_t when, sim_what what, uint32_t index, uint32_t node)
 {
-    sim_happening h = {.when = when > sim->now ? when : sim->now, .what = what, .index = index, .node = node};
+    sim_heap *heap = &sim->heap;
+    sim_happening h = {.when = acs_max(when, sim->now), .order = heap->order++, .what = what, .index = index,
+                       .node = node};
+    uint32_t i;
 
-    if (!acs_sim_heap_put(&sim->heap, h))
-        sim->failed = true;
+    if (!ACS_SIM_GROW(sim, heap->at, heap->capacity, heap->used))
+        return;
+    for (i = heap->used++; i > 0 && before(&h, &heap->at[(i - 1) / 2]); i = (i - 1) / 2)
+        heap->at[i] = heap->at[(i - 1) / 2];
+    heap->at[i] = h;
 }
 
 void acs_sim_wake(acs_sim *sim, uint32_t queue, uint64_t when)
@@ -56,7 +67,7 @@ uint32_t acs_sim_run_take(acs_sim *sim)
         sim->free_run = sim->run[index].next;
         return index;
     }
-    if (!acs_sim_grow(sim, (void **)&sim->run, sim->runs, &sim->run_capacity, sizeof *sim->run))
+    if (!ACS_SIM_GROW(sim, sim->run, sim->run_capacity, sim->runs))
         return ACS_SIM_NONE;
     return sim->runs++;
 }
@@ -88,11 +99,6 @@ void acs_sim_front_end(acs_sim *sim, uint32_t run, uint64_t cost)
     acs_sim_happen(sim, acs_sim_front_end_turn(sim, sim->run[run].device, cost), SIM_START, run, 0);
 }
 
-uint64_t acs_sim_later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 void acs_sim_item_done(acs_sim *sim, uint32_t stream)
 {
     sim->stream[stream].last = sim->now;
@@ -104,7 +110,7 @@ void acs_sim_stream_ended(acs_sim *sim, uint32_t stream)
     sim_stream *s = &sim->stream[stream];
 
     s->running = false;
-    s->free_at = acs_sim_later(s->free_at, sim->now + sim->gpu.device.stream_hop);
+    s->free_at = acs_max(s->free_at, sim->now + sim->gpu.device.stream_hop);
     acs_sim_item_done(sim, stream);
     acs_sim_wake(sim, s->queue, sim->now);
 }

@@ -4,6 +4,7 @@
  */
 #include "variants/book.h"
 
+#include "base/lock.h"
 #include "base/tuning.h"
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A launch that is timed so that the book learns. */
 typedef struct trial {
@@ -22,54 +24,28 @@ typedef struct trial {
 
 /* ------------------------------------------------------------------------------------------------------------- files */
 
-static acs_status read_file(acs_variant_book *book, const char *name)
+static acs_status read_profile(void *to, FILE *file, const char *name)
 {
-    FILE *file = fopen(book->file, "re");
-    if (!file)
-        return ACS_FAIL(ACS_ERR_OPTION, errno, "%s cannot be read: %s", name, strerror(errno));
-    const acs_status status = acs_profile_read(&book->profile, file, name);
-    (void)fclose(file); /* was only read */
-    return status;
+    return acs_profile_read(to, file, name);
 }
 
 /* A file that is to be tuned need not exist yet. */
 static acs_status read_asked(acs_variant_book *book)
 {
     const acs_options *o = &book->context->options;
-    char name[ACS_OPTION_TEXT_BYTES + 16];
-    (void)snprintf(name, sizeof name, "ACS_PROFILE: '%s'", o->profile);
     (void)snprintf(book->file, sizeof book->file, "%s", o->profile);
     book->asked = true;
     atomic_init(&book->looked, true);
-    FILE *file = o->tune ? fopen(book->file, "re") : NULL;
-    if (o->tune && !file && errno == ENOENT)
+    if (o->tune && access(book->file, F_OK) != 0 && errno == ENOENT)
         return ACS_OK;
-    if (file)
-        (void)fclose(file); /* was only looked for */
-    return read_file(book, name);
-}
-
-/* Whether ACS_TUNE_BESIDE is a list of companies. */
-static acs_status check_beside(const char *list)
-{
-    for (const char *at = list; *at; at += strspn(at, ",")) {
-        const size_t length = strcspn(at, ",");
-        uint32_t c = 0;
-        while (c < ACS_COMPANIES &&
-               (strlen(acs_company_names[c]) != length || strncmp(at, acs_company_names[c], length) != 0))
-            c++;
-        if (c == ACS_COMPANIES)
-            return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_TUNE_BESIDE='%.60s': '%.*s' is neither memory nor itself", list,
-                            (int)(length < 40 ? length : 40), at);
-        at += length;
-    }
-    return ACS_OK;
+    return acs_cache_read(book->file, "ACS_PROFILE", read_profile, &book->profile);
 }
 
 acs_status acs_variant_book_open(acs_context *context)
 {
     acs_backend *backend = context->backend;
-    ACS_TRY(check_beside(context->options.tune_beside));
+    uint32_t companies;
+    ACS_TRY(acs_companies_of(context->options.tune_beside, &companies));
     acs_variant_book *book = calloc(1, sizeof *book);
     if (!book)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for versions of kernels");
@@ -96,14 +72,13 @@ void acs_variant_book_close(acs_context *context)
 static void look_for_file_locked(acs_variant_book *book)
 {
     const acs_error before = *acs_error_thread();
-    FILE *file = acs_profile_path(&book->profile, book->file) == ACS_OK ? fopen(book->file, "re") : NULL;
-    if (file && acs_profile_read(&book->profile, file, book->file) != ACS_OK) {
+    const bool has = acs_profile_path(&book->profile, book->file) == ACS_OK;
+    const acs_status status = has ? acs_cache_read(book->file, NULL, read_profile, &book->profile) : ACS_NOT_READY;
+    if (status != ACS_OK && status != ACS_NOT_READY) {
         acs_log(ACS_LOG_WARN, "the profile of versions is not used; acs-tune replaces it: %s", acs_error_thread()->text);
         acs_profile_fini(&book->profile);
         acs_profile_init(&book->profile, book->context->backend->model, book->context->backend->sms);
     }
-    if (file)
-        (void)fclose(file); /* was only read */
     *acs_error_thread() = before;
 }
 
@@ -112,11 +87,10 @@ void acs_variant_book_look(acs_variant_book *book)
 {
     if (ACS_LIKELY(atomic_load_explicit(&book->looked, memory_order_acquire))) /* A */
         return;
-    pthread_mutex_lock(&book->mutex);
+    ACS_HOLD_MUTEX(&book->mutex);
     if (!atomic_load_explicit(&book->looked, memory_order_relaxed)) /* relaxed: under the mutex */
         look_for_file_locked(book);
     atomic_store_explicit(&book->looked, true, memory_order_release); /* A */
-    pthread_mutex_unlock(&book->mutex);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ lookup */
@@ -153,9 +127,11 @@ static acs_problem *find_problem(acs_profile_kernel *kernel, const acs_problem_k
     return problem;
 }
 
-static acs_status find_entry_locked(acs_variant_book *book, const acs_variant_set *set, const char *name,
-                              const acs_problem_key *key, acs_book_entry *entry)
+acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, const char *name, const acs_problem_key *key,
+                         acs_book_entry *entry)
 {
+    acs_variant_book_look(book);
+    ACS_HOLD_MUTEX(&book->mutex);
     acs_profile_kernel *kernel = find_kernel(book, set, name);
     if (!kernel)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "'%.60s': no memory for its versions", name);
@@ -173,28 +149,16 @@ static acs_status find_entry_locked(acs_variant_book *book, const acs_variant_se
     return ACS_OK;
 }
 
-acs_status acs_book_find(acs_variant_book *book, const acs_variant_set *set, const char *name, const acs_problem_key *key,
-                         acs_book_entry *entry)
-{
-    acs_variant_book_look(book);
-    pthread_mutex_lock(&book->mutex);
-    const acs_status status = find_entry_locked(book, set, name, key, entry);
-    pthread_mutex_unlock(&book->mutex);
-    return status;
-}
-
 uint32_t acs_book_side_by_side(acs_variant_book *book, const acs_segment *segments, size_t count)
 {
     acs_core *core = &book->context->core;
     const uint64_t window = (uint64_t)book->context->options.window;
-    pthread_mutex_lock(&book->mutex); /* numbers rise from launch to launch */
+    ACS_HOLD_MUTEX(&book->mutex); /* numbers rise from launch to launch */
     /* In this order: ops of other threads that come and end in between have higher numbers. */
     const uint64_t settled = acs_core_settled(core), number = acs_fifo_last(core->fifo) + 1;
     /* What is further back will have left the window before the launch enters it. */
     const uint64_t before = number > window ? number - window : 0;
-    const uint32_t ops = acs_strands_add(&book->strands, segments, count, number, settled > before ? settled : before);
-    pthread_mutex_unlock(&book->mutex);
-    return ops;
+    return acs_strands_add(&book->strands, segments, count, number, settled > before ? settled : before);
 }
 
 void acs_book_picked(const acs_book_entry *entry, uint32_t number)
@@ -209,17 +173,17 @@ void acs_book_picked(const acs_book_entry *entry, uint32_t number)
 static void trial_ended(acs_timing *timing, acs_status status, uint64_t ns)
 {
     trial *t = (trial *)(void *)timing;
-    pthread_mutex_lock(&t->book->mutex);
+    ACS_HOLD_MUTEX(&t->book->mutex);
     if (status == ACS_OK && ns)
         acs_choice_learn(t->problem, t->version, t->step, (float)((double)ns / 1e3));
     t->problem->trial = false;
-    pthread_mutex_unlock(&t->book->mutex);
     free(t);
 }
 
-static trial *begin_trial_locked(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
-                                 const bool *fits, uint32_t step, uint32_t *number)
+acs_timing *acs_book_trial(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
+                           const bool *fits, uint32_t step, uint32_t *number)
 {
+    ACS_HOLD_MUTEX(&book->mutex);
     bool may[ACS_VERSIONS_MOST] = {false};
     uint32_t version = 0;
     for (uint32_t i = 0; i < set->count; i++)
@@ -233,27 +197,17 @@ static trial *begin_trial_locked(acs_variant_book *book, const acs_variant_set *
     *t = (trial){{trial_ended}, book, entry->problem, version, step};
     entry->problem->trial = true;
     *number = number_of(entry->kernel, set, version);
-    return t;
-}
-
-acs_timing *acs_book_trial(acs_variant_book *book, const acs_variant_set *set, const acs_book_entry *entry,
-                           const bool *fits, uint32_t step, uint32_t *number)
-{
-    pthread_mutex_lock(&book->mutex);
-    trial *t = begin_trial_locked(book, set, entry, fits, step, number);
-    pthread_mutex_unlock(&book->mutex);
-    return t ? &t->timing : NULL;
+    return &t->timing;
 }
 
 void acs_book_trial_refused(acs_timing *timing, bool unfit)
 {
     trial *t = (trial *)(void *)timing;
-    pthread_mutex_lock(&t->book->mutex);
+    ACS_HOLD_MUTEX(&t->book->mutex);
     for (uint32_t step = 0; step < ACS_SHARE_STEPS && unfit; step++)
         t->problem->times[t->version].us[step] = INFINITY;
     t->problem->changed |= unfit;
     t->problem->trial = false;
-    pthread_mutex_unlock(&t->book->mutex);
     free(t);
 }
 
@@ -275,14 +229,13 @@ static uint64_t tries_of(const acs_version_times *t)
 void acs_book_count(acs_variant_book *book, uint64_t *picked, uint64_t *trials)
 {
     *picked = *trials = 0;
-    pthread_mutex_lock(&book->mutex);
+    ACS_HOLD_MUTEX(&book->mutex);
     for (const acs_profile_kernel *k = book->profile.kernels; k; k = k->hh.next)
         for (const acs_problem *p = k->problems; p; p = p->hh.next)
             for (uint32_t i = 0; i < k->count; i++) {
                 *picked += picked_of(p, i);
                 *trials += tries_of(&p->times[i]);
             }
-    pthread_mutex_unlock(&book->mutex);
 }
 
 static void report_problem(const acs_profile_kernel *k, const acs_problem *p)
@@ -303,9 +256,8 @@ static void report_problem(const acs_profile_kernel *k, const acs_problem *p)
 
 void acs_book_report(acs_variant_book *book)
 {
-    pthread_mutex_lock(&book->mutex);
+    ACS_HOLD_MUTEX(&book->mutex);
     for (const acs_profile_kernel *k = book->profile.kernels; k; k = k->hh.next)
         for (const acs_problem *p = k->problems; p; p = p->hh.next)
             report_problem(k, p);
-    pthread_mutex_unlock(&book->mutex);
 }

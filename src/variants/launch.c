@@ -1,14 +1,12 @@
 /*
- * Launches of kernels with versions (launch.h): chooses the version in the call, so that all that follows sees an ordinary
+ * Launches of kernels with versions (variants.h): chooses the version in the call, so that all that follows sees an ordinary
  * launch, which may recur, be bundled, captured or held. Runs on the caller's thread, and runs the program's shape
  * functions, under no lock.
  */
-#include "variants/launch.h"
+#include "variants/variants.h"
 
 #include "api/decisions.h"
-#include "variants/book.h"
 #include "variants/make.h"
-#include "variants/tune.h"
 
 #include <string.h>
 
@@ -26,11 +24,8 @@ static acs_op launch_fixed(acs_context *context, const acs_launch_params *p, con
 {
     acs_version_launch v;
     acs_status status;
-    if (acs_variant_make(p, set, number, &v, &status)) {
-        v.params.attributes.fit = 0;
-        return next(context, &v.params);
-    }
-    if (status == ACS_OK && !p->attributes.variant && acs_variant_make(p, set, 0, &v, &status)) {
+    if (acs_variant_make(p, set, number, &v, &status) ||
+        (status == ACS_OK && !p->attributes.variant && acs_variant_make(p, set, 0, &v, &status))) {
         v.params.attributes.fit = 0;
         return next(context, &v.params);
     }

@@ -76,21 +76,24 @@ static acs_status find_spans(acs_kept *kept, const acs_launch_params *p)
             kept->list[kept->count++] = (acs_kept_span){s->base, acs_segment_end(s), NULL};
     }
     join_spans(kept);
+    for (size_t i = 0; i < kept->count; i++)
+        ACS_TRY(acs_malloc_op(kept->context, kept->list[i].end - kept->list[i].first, ACS_MEMORY_DEVICE,
+                              &kept->list[i].copy, NULL));
     return ACS_OK;
 }
 
-static acs_status copy_spans(acs_kept *kept)
+/* Copy the spans to their copies, or `back`. */
+static acs_status copy_spans(const acs_kept *kept, bool back)
 {
-    acs_context *context = kept->context;
     acs_op last = 0;
     for (size_t i = 0; i < kept->count; i++) {
-        acs_kept_span *span = &kept->list[i];
-        ACS_TRY(acs_malloc_op(context, span->end - span->first, ACS_MEMORY_DEVICE, &span->copy, NULL));
-        last = acs_memcpy_op(context, span->copy, (const void *)(uintptr_t)span->first, span->end - span->first, NULL);
+        const acs_kept_span *span = &kept->list[i];
+        void *own = (void *)(uintptr_t)span->first;
+        last = acs_memcpy_op(kept->context, back ? own : span->copy, back ? span->copy : own, span->end - span->first, NULL);
         if (!last)
             return acs_error_thread()->status;
     }
-    return last ? wait_for_op(context, last) : ACS_OK;
+    return last ? wait_for_op(kept->context, last) : ACS_OK;
 }
 
 acs_status acs_kept_take(acs_kept *kept, acs_context *context, const acs_launch_params *params)
@@ -102,7 +105,7 @@ acs_status acs_kept_take(acs_kept *kept, acs_context *context, const acs_launch_
     ACS_TRY(wait_all(context));
     acs_status status = find_spans(kept, params);
     if (status == ACS_OK)
-        status = copy_spans(kept);
+        status = copy_spans(kept, false);
     if (status != ACS_OK)
         acs_kept_free(kept);
     return status;
@@ -110,14 +113,7 @@ acs_status acs_kept_take(acs_kept *kept, acs_context *context, const acs_launch_
 
 acs_status acs_kept_give_back(const acs_kept *kept)
 {
-    acs_op last = 0;
-    for (size_t i = 0; i < kept->count; i++) {
-        const acs_kept_span *span = &kept->list[i];
-        last = acs_memcpy_op(kept->context, (void *)(uintptr_t)span->first, span->copy, span->end - span->first, NULL);
-        if (!last)
-            return acs_error_thread()->status;
-    }
-    return last ? wait_for_op(kept->context, last) : ACS_OK;
+    return copy_spans(kept, true);
 }
 
 void acs_kept_free(acs_kept *kept)

@@ -3,7 +3,7 @@
  * asks for it. Runs the program's function on the caller's thread, under no lock.
  */
 #include "variants/anneal.h"
-#include "variants/tune.h"
+#include "variants/variants.h"
 
 #include "base/tuning.h"
 

@@ -9,6 +9,24 @@
 
 const char *const acs_company_names[ACS_COMPANIES] = {"memory", "itself"};
 
+acs_status acs_companies_of(const char *list, uint32_t *companies)
+{
+    *companies = 0;
+    for (const char *at = list; *at; at += strspn(at, ",")) {
+        const size_t length = strcspn(at, ",");
+        uint32_t c = 0;
+        while (c < ACS_COMPANIES &&
+               (strlen(acs_company_names[c]) != length || strncmp(at, acs_company_names[c], length) != 0))
+            c++;
+        if (c == ACS_COMPANIES)
+            return ACS_FAIL(ACS_ERR_OPTION, 0, "ACS_TUNE_BESIDE='%.60s': '%.*s' is neither memory nor itself", list,
+                            (int)(length < 40 ? length : 40), at);
+        *companies |= 1u << c;
+        at += length;
+    }
+    return ACS_OK;
+}
+
 void acs_profile_init(acs_profile *profile, const char *model, uint32_t sms)
 {
     memset(profile, 0, sizeof *profile);

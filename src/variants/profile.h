@@ -32,6 +32,8 @@ static inline uint32_t acs_share_step(uint32_t percent)
 /* What a version is run beside, in measurements of interference. */
 typedef enum acs_company { ACS_COMPANY_MEMORY, ACS_COMPANY_ITSELF, ACS_COMPANIES } acs_company;
 extern const char *const acs_company_names[ACS_COMPANIES];
+/* The companies of a list as ACS_TUNE_BESIDE has it: a bit for each. ACS_ERR_OPTION: one is unknown. */
+acs_status acs_companies_of(const char *list, uint32_t *companies);
 
 typedef struct acs_problem_key {
     uint32_t grid[3], block[3];

@@ -136,7 +136,7 @@ static acs_status read_kernel(reading *r, char *line)
     return r->kernel ? ACS_OK : no_memory_for_line(r);
 }
 
-static acs_status read_version(reading *r, const char *line)
+static acs_status read_version(reading *r, char *line)
 {
     char name[ACS_VARIANT_NAME_BYTES];
     int at = 0;
@@ -150,7 +150,7 @@ static acs_status read_version(reading *r, const char *line)
     return r->kernel->count == before ? twice(r, line) : ACS_OK;
 }
 
-static acs_status read_problem(reading *r, const char *line)
+static acs_status read_problem(reading *r, char *line)
 {
     static const char wanted[] = "problem grid X Y Z block X Y Z shared BYTES reads BYTES writes BYTES";
     acs_problem_key k = {0};
@@ -180,7 +180,7 @@ static bool find_time(const reading *r, const char *name, uint32_t percent, acs_
     return true;
 }
 
-static acs_status read_time(reading *r, const char *line)
+static acs_status read_time(reading *r, char *line)
 {
     static const char wanted[] = "time VERSION SHARE MICROSECONDS, below a problem; SHARE is 10, 20 .. 100";
     char name[ACS_VARIANT_NAME_BYTES];
@@ -198,7 +198,7 @@ static acs_status read_time(reading *r, const char *line)
     return ACS_OK;
 }
 
-static acs_status read_beside(reading *r, const char *line)
+static acs_status read_beside(reading *r, char *line)
 {
     static const char wanted[] = "beside VERSION SHARE MICROSECONDS memory|itself";
     char name[ACS_VARIANT_NAME_BYTES], company[16];
@@ -221,7 +221,7 @@ static acs_status read_beside(reading *r, const char *line)
     return ACS_OK;
 }
 
-static acs_status read_mix(reading *r, const char *line)
+static acs_status read_mix(reading *r, char *line)
 {
     acs_mix_model models[ACS_MIX_MODELS_MOST];
     char names[ACS_MIX_MODELS_MOST][ACS_VARIANT_NAME_BYTES];
@@ -245,7 +245,7 @@ static acs_status read_mix(reading *r, const char *line)
     return r->mix ? ACS_OK : no_memory_for_line(r);
 }
 
-static acs_status read_setting(reading *r, const char *line)
+static acs_status read_setting(reading *r, char *line)
 {
     char name[ACS_VARIANT_NAME_BYTES];
     acs_mix_setting s;
@@ -258,7 +258,7 @@ static acs_status read_setting(reading *r, const char *line)
     return ACS_OK;
 }
 
-static acs_status read_throughput(reading *r, const char *line)
+static acs_status read_throughput(reading *r, char *line)
 {
     double throughput;
     int at = 0;
@@ -269,29 +269,17 @@ static acs_status read_throughput(reading *r, const char *line)
     return ACS_OK;
 }
 
-static bool begins(const char *line, const char *word)
-{
-    return strncmp(line, word, strlen(word)) == 0;
-}
-
 static acs_status read_item(reading *r, char *line)
 {
-    if (begins(line, "kernel "))
-        return read_kernel(r, line);
-    if (begins(line, "version "))
-        return read_version(r, line);
-    if (begins(line, "problem "))
-        return read_problem(r, line);
-    if (begins(line, "time "))
-        return read_time(r, line);
-    if (begins(line, "beside "))
-        return read_beside(r, line);
-    if (begins(line, "mix "))
-        return read_mix(r, line);
-    if (begins(line, "setting "))
-        return read_setting(r, line);
-    if (begins(line, "throughput "))
-        return read_throughput(r, line);
+    static const struct {
+        const char *word;
+        acs_status (*read)(reading *r, char *line);
+    } items[] = {{"kernel ", read_kernel}, {"version ", read_version}, {"problem ", read_problem}, {"time ", read_time},
+                 {"beside ", read_beside}, {"mix ", read_mix}, {"setting ", read_setting},
+                 {"throughput ", read_throughput}};
+    for (size_t i = 0; i < sizeof items / sizeof items[0]; i++)
+        if (strncmp(line, items[i].word, strlen(items[i].word)) == 0)
+            return items[i].read(r, line);
     return acs_cache_line_refuse(&r->in, line, "kernel, version, problem, time, beside, mix, setting or throughput");
 }
 

@@ -4,6 +4,8 @@
  */
 #include "variants/strands.h"
 
+#include "window/record.h"
+
 #include <string.h>
 
 static acs_strand_writer *writer_of(acs_strands *s, uint64_t base)
@@ -11,17 +13,12 @@ static acs_strand_writer *writer_of(acs_strands *s, uint64_t base)
     return &s->writer[acs_hash64(base) & (ACS_STRAND_WRITERS - 1)];
 }
 
-static bool has_bytes(const acs_segment *segment)
-{
-    return segment->extent == ACS_EXTENT_BYTES && segment->rows && segment->row_bytes;
-}
-
 /* The strand of the first segment that a launch of one wrote; 0: there is none. */
 static uint64_t strand_behind(acs_strands *s, const acs_segment *segments, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const acs_strand_writer *writer = writer_of(s, segments[i].base);
-        if (has_bytes(&segments[i]) && writer->base == segments[i].base && writer->strand)
+        if (acs_segment_has_bytes(&segments[i]) && writer->base == segments[i].base && writer->strand)
             return writer->strand;
     }
     return 0;
@@ -44,7 +41,7 @@ uint32_t acs_strands_add(acs_strands *s, const acs_segment *segments, size_t cou
     uint32_t side_by_side = 1; /* itself: that it has not ended is no matter of `ended` */
     move_to_front(s, strand, number);
     for (size_t i = 0; i < count; i++)
-        if (has_bytes(&segments[i]) && segments[i].access & ACS_WRITE)
+        if (acs_segment_has_bytes(&segments[i]) && segments[i].access & ACS_WRITE)
             *writer_of(s, segments[i].base) = (acs_strand_writer){segments[i].base, strand};
     while (side_by_side < ACS_STRANDS_MOST && s->recent[side_by_side].strand &&
            s->recent[side_by_side].latest > ended)

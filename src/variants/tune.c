@@ -1,8 +1,8 @@
 /*
- * Tuning in the running program (tune.h). Runs on the thread that launches. A problem is measured at its first launch, in
- * place, and the profile is written after each: so an interrupted run goes on where it was.
+ * Tuning in the running program (variants.h). Runs on the thread that launches. A problem is measured at its first
+ * launch, in place, and the profile is written after each: so an interrupted run goes on where it was.
  */
-#include "variants/tune.h"
+#include "variants/variants.h"
 
 #include "base/tuning.h"
 #include "variants/make.h"
@@ -31,9 +31,8 @@ acs_status acs_tune_store(acs_variant_book *book)
 {
     if (!book->file[0])
         ACS_TRY(acs_profile_path(&book->profile, book->file));
-    pthread_mutex_lock(&book->mutex);
+    ACS_HOLD_MUTEX(&book->mutex);
     const acs_status status = acs_profile_store(&book->profile, book->file);
-    pthread_mutex_unlock(&book->mutex);
     if (status != ACS_OK)
         fprintf(stderr, "acs-tune: the profile cannot be written: %s\n", acs_error_thread()->text);
     return status;
@@ -78,16 +77,6 @@ static bool measure_version(void *user, uint32_t version, uint32_t step)
     }
     t->entry->problem->times[version].us[step] = us;
     return acs_kept_give_back(&t->kept) == ACS_OK;
-}
-
-/* Whether ACS_TUNE_BESIDE names this company. */
-static bool is_asked(const acs_context *context, acs_company company)
-{
-    const char *list = context->options.tune_beside, *name = acs_company_names[company];
-    for (const char *at = list; (at = strstr(at, name)) != NULL; at += strlen(name))
-        if ((at == list || at[-1] == ',') && (at[strlen(name)] == '\0' || at[strlen(name)] == ','))
-            return true;
-    return false;
 }
 
 /* Time a version beside another launch of its own, on the other half of the device. */
@@ -138,11 +127,13 @@ static void measure_all(tuning *t)
     const acs_sharing sharing = {.count = t->entry->kernel->count, .times = t->entry->problem->times, .fits = t->fits,
                                  .percent = (uint32_t)t->context->options.tune_sharing, .measure = measure_version,
                                  .user = t};
+    uint32_t companies;
+    (void)acs_companies_of(t->context->options.tune_beside, &companies); /* the book has checked it */
     if (!acs_sharing_run(&sharing))
         return;
-    if (is_asked(t->context, ACS_COMPANY_MEMORY))
+    if (companies >> ACS_COMPANY_MEMORY & 1)
         measure_beside_copies(t);
-    if (is_asked(t->context, ACS_COMPANY_ITSELF))
+    if (companies >> ACS_COMPANY_ITSELF & 1)
         measure_beside_itself(t);
 }
 
