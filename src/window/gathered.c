@@ -53,15 +53,14 @@ static void mark_implied(acs_window *w, const acs_entry *down, uint32_t from, ui
 uint32_t acs_keep_unimplied(acs_window *w, const acs_entry *entry, uint32_t *list, uint32_t count)
 {
     uint32_t kept = count, visits = VISITS_EACH * count;
-    if (count > 2)
-        sort_by_age(w, list, count);
+    sort_by_age(w, list, count);
     for (uint32_t i = 0; i < count; i++)
         w->holds[list[i]].stamp = 0;
     for (uint32_t i = count; i-- > 0;) {
         if (w->holds[list[i]].stamp == entry->own_stamp)
             continue;
         list[--kept] = list[i];
-        if (i > 0 && count > 2)
+        if (i > 0)
             mark_implied(w, entry, list[kept], w->entries[list[0]].own_stamp, &visits);
     }
     memmove(list, list + kept, (count - kept) * sizeof *list);

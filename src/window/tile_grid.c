@@ -337,7 +337,8 @@ typedef struct window {
     uint64_t row, row_end, column, column_end;
 } window;
 
-static bool window_of(const acs_tile_grid *grid, const acs_tile_level *level, const acs_tile_rect *q, uint64_t turn, window *w)
+static bool window_of(const acs_tile_grid *grid, const acs_tile_level *level, const acs_tile_rect *q, uint64_t turn,
+                      window *w)
 {
     uint64_t cell_rows = 1ull << level->row_shift, cell_columns = 1ull << level->column_shift;
     /* Columns are counted from one pitch (turn 1), two (0) or none (2) to the left, to stay above zero. */

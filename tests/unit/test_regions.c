@@ -47,14 +47,19 @@ static acs_regions *table(uint32_t soft_cap)
     return regions;
 }
 
-static acs_region *get(acs_regions *regions, acs_shape shape)
+static acs_region *get_for(acs_regions *regions, acs_shape shape, uint8_t access)
 {
-    acs_region *region = acs_regions_get(regions, &shape, ACS_UPDATE);
+    acs_region *region = acs_regions_get(regions, &shape, access);
 
     assert_non_null(region);
     assert_memory_equal(&region->shape.base, &shape.base, 4 * sizeof(uint64_t));
     assert_ptr_equal(acs_region_at(regions, region->id), region);
     return region;
+}
+
+static acs_region *get(acs_regions *regions, acs_shape shape)
+{
+    return get_for(regions, shape, ACS_UPDATE);
 }
 
 static acs_region *get_live(acs_regions *regions, acs_shape shape)
@@ -182,11 +187,19 @@ static acs_shape draw(acs_random *random, const mix *m)
     return shape_of(tile(4096 + (acs_random_next(random) % m->space), width, rows, pitch));
 }
 
+/* Hide what a region covers in all that it is linked with. */
+static void hide_all(acs_regions *regions, acs_region *region)
+{
+    for (uint32_t i = region->link_count; i-- > 0;)
+        (void)acs_region_hide(regions, region, i);
+}
+
 enum { LIVE = 150, STEPS = 2500 };
 
 /*
- * Random shapes; up to LIVE of them are live, in a ring, so that the oldest goes idle when a new one comes. Every live
- * one must be in the table where it was, and all pairs must be linked as REG-1 and REG-2 say.
+ * Random shapes, read or written; up to LIVE of them are live, in a ring, so that the oldest goes idle when a new one
+ * comes. Some hide others. Every live one must be in the table where it was, and all pairs must be linked as REG-1 and
+ * REG-2 say.
  */
 static void run_random(uint64_t seed, const mix *m, uint32_t soft_cap)
 {
@@ -200,8 +213,11 @@ static void run_random(uint64_t seed, const mix *m, uint32_t soft_cap)
         if (live[at] != NULL)
             live[at]->pins--;
         shapes[at] = live[again] != NULL && again != at && step % 5 == 0 ? shapes[again] : draw(&random, m);
-        live[at] = get(regions, shapes[at]);
+        const uint8_t access = acs_random_below(&random, 3) ? ACS_UPDATE : ACS_READ;
+        live[at] = get_for(regions, shapes[at], access);
         live[at]->pins++;
+        if (access == ACS_UPDATE && step % 4 == 0)
+            hide_all(regions, live[at]);
         if (step % 100 == 99) {
             for (uint32_t i = 0; i < LIVE; i++)
                 assert_true(live[i] == NULL || acs_regions_find(regions, &shapes[i]) == live[i]);
@@ -214,6 +230,61 @@ static void run_random(uint64_t seed, const mix *m, uint32_t soft_cap)
     }
     acs_regions_evict_idle(regions);
     assert_true(acs_regions_count(regions) <= LIVE);
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
+/* Each hides what it covers of the one before: however many there are, a new one meets that one alone. */
+static void hidden_bytes_are_found_no_more(void **state)
+{
+    (void)state;
+    enum { SIDE = 200, PITCH = SIDE * 4 + 32 };
+    for (uint64_t base = 1 << 20; base < (1 << 20) + PITCH; base += 36) { /* most tiles wrap past the edge of their plane */
+        acs_regions *regions = table(10000);
+        for (uint32_t k = 0; k + 2 < SIDE; k++) {
+            acs_region *tile_k = get_live(regions, shape_of(tile(base + k * (PITCH + 4), (SIDE - k) * 4, SIDE - k, PITCH)));
+            assert_int_equal(tile_k->link_count, k > 0);
+            hide_all(regions, tile_k);
+            assert_int_equal(tile_k->link_count, 0);
+        }
+        acs_region *column = get_live(regions, shape_of(tile(base, 4, SIDE, PITCH)));
+        assert_int_equal(column->link_count, 1);
+        assert_true(acs_regions_check(regions));
+        acs_regions_destroy(regions);
+    }
+}
+
+static void a_region_that_is_hidden_is_whole_again_when_it_is_named(void **state)
+{
+    (void)state;
+    acs_regions *regions = table(1000);
+    acs_region *old = get_live(regions, shape_of(tile(4096, 100, 1, 0)));
+    acs_region *left = get_live(regions, shape_of(tile(4000, 120, 1, 0)));
+    acs_region *right = get_live(regions, shape_of(tile(4110, 200, 1, 0)));
+    hide_all(regions, left);
+    assert_false(old->serves);
+    assert_int_equal(right->link_count, 1); /* with `old`, of which bytes are left there */
+    hide_all(regions, right);
+    assert_int_equal(old->link_count + left->link_count + right->link_count, 0);
+    assert_int_equal(get_live(regions, shape_of(tile(4096, 8, 1, 0)))->link_count, 1); /* with `left` alone */
+    assert_ptr_equal(get(regions, shape_of(tile(4096, 100, 1, 0))), old);
+    assert_int_equal(old->link_count, 3);
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
+static void regions_that_are_only_read_are_linked_when_one_is_written(void **state)
+{
+    (void)state;
+    enum { READS = 50 };
+    acs_regions *regions = table(1000);
+    for (uint32_t i = 0; i < READS; i++) {
+        acs_region *read = get_for(regions, shape_of(tile(4096 + i, 1000, 1, 0)), ACS_READ);
+        read->pins++;
+        assert_int_equal(read->link_count, 0);
+    }
+    assert_int_equal(get(regions, shape_of(tile(4096 + 7, 1000, 1, 0)))->link_count, READS - 1);
+    assert_int_equal(get_live(regions, shape_of(tile(4000, 4000, 1, 0)))->link_count, READS);
     assert_true(acs_regions_check(regions));
     acs_regions_destroy(regions);
 }
@@ -449,6 +520,9 @@ int main(void)
         cmocka_unit_test(get_after_eviction_starts_from_zero),
         cmocka_unit_test(drop_idle_links_keeps_the_live),
         cmocka_unit_test(each_visits_every_region_once),
+        cmocka_unit_test(hidden_bytes_are_found_no_more),
+        cmocka_unit_test(a_region_that_is_hidden_is_whole_again_when_it_is_named),
+        cmocka_unit_test(regions_that_are_only_read_are_linked_when_one_is_written),
         cmocka_unit_test(random_shapes_are_linked_as_brute_force_says),
         cmocka_unit_test(tiles_of_more_pitches_than_are_kept_apart_are_linked),
         cmocka_unit_test(nested_regions_are_all_linked),
