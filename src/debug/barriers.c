@@ -2,7 +2,7 @@
  * Barriers by number (debug.h). The lock of program order (api/program_order.h) makes an op's number known before it
  * enters the FIFO. Called while a context opens and closes, and by each call that queues an op.
  */
-#include "debug/debug.h"
+#include "debug/debug_options.h"
 
 #include "api/program_order.h"
 #include "base/tuning.h"

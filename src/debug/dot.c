@@ -5,7 +5,7 @@
  * The edges come from a window of the file's own (capture/capture_order.h) in which no op ends, since the core's window
  * forgets ops that have ended. So a program has the same edges however fast it ran.
  */
-#include "debug/debug.h"
+#include "debug/debug_options.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * report of blocks that were never freed. Called by malloc.c, group.c and parts.c. Writes through stdio, whose lock
  * keeps lines whole.
  */
-#include "debug/debug.h"
+#include "debug/debug_options.h"
 
 #include "base/options.h"
 #include "base/tuning.h"

@@ -1,5 +1,5 @@
 /* The lines of ACS_LOG=debug about ops (see debug.h). Hook of the core (scheduler/trace.h), under its lock. */
-#include "debug/debug.h"
+#include "debug/debug_options.h"
 
 #include <inttypes.h>
 #include <stdio.h>

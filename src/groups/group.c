@@ -6,7 +6,7 @@
 #include "api/draft.h"
 #include "api/failures.h"
 #include "capture/capture.h"
-#include "debug/debug.h"
+#include "debug/debug_options.h"
 #include "residency/relocatable.h"
 
 #include <stdlib.h>

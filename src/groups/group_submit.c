@@ -8,7 +8,7 @@
 #include "api/failures.h"
 
 #include "base/tuning.h"
-#include "debug/debug.h"
+#include "debug/debug_options.h"
 #include "groups/admission.h"
 #include "groups/group_schedule.h"
 #include "residency/naming.h"

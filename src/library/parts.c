@@ -10,7 +10,7 @@
 #include "bundles/bundler.h"
 #include "capture/capture.h"
 #include "checks/launch_check.h"
-#include "debug/debug.h"
+#include "debug/debug_options.h"
 #include "groups/admission.h"
 #include "groups/group_schedule.h"
 #include "groups/group.h"

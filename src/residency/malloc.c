@@ -10,7 +10,7 @@
 #include "api/program_order.h"
 #include "api/threads.h"
 #include "capture/capture.h"
-#include "debug/debug.h"
+#include "debug/debug_options.h"
 #include "residency/device_choice.h"
 #include "residency/recycle.h"
 #include "residency/relocatable.h"

@@ -2,8 +2,8 @@
  * What users can read about a context's ops and blocks, and what helps to find a mistake. Private to the modules above
  * src/api. Each option is one file of this folder.
  */
-#ifndef ACS_DEBUG_H
-#define ACS_DEBUG_H
+#ifndef ACS_DEBUG_OPTIONS_H
+#define ACS_DEBUG_OPTIONS_H
 
 #include "api/draft.h"
 
