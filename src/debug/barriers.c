@@ -1,5 +1,5 @@
 /*
- * Barriers by number (debug.h). The lock of program order (api/program_order.h) makes an op's number known before it
+ * Barriers by number (debug_options.h). The lock of program order (api/program_order.h) makes an op's number known before it
  * enters the FIFO. Called while a context opens and closes, and by each call that queues an op.
  */
 #include "debug/debug_options.h"

@@ -1,5 +1,5 @@
 /*
- * ACS_DOT (see debug.h). Ops are written when they enter the window, are issued, or fail, so the file of a program that
+ * ACS_DOT (see debug_options.h). Ops are written when they enter the window, are issued, or fail, so the file of a program that
  * dies is complete up to then. Hook of the core (scheduler/trace.h), under its lock.
  *
  * The edges come from a window of the file's own (capture/capture_order.h) in which no op ends, since the core's window

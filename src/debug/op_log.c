@@ -1,4 +1,4 @@
-/* The lines of ACS_LOG=debug about ops (see debug.h). Hook of the core (scheduler/trace.h), under its lock. */
+/* The lines of ACS_LOG=debug about ops (see debug_options.h). Hook of the core (scheduler/trace.h), under its lock. */
 #include "debug/debug_options.h"
 
 #include <inttypes.h>
