@@ -145,7 +145,7 @@ static void collect_all_but_commuters(acs_window *w, acs_entry *entry, acs_regio
 
 /*
  * List the live writers of parts whose own_stamp exceeds `after`, older ones being in the region's join, but those that the
- * op depends on already. Returns how many there are, of which at most ACS_GATHERED_MOST are listed.
+ * op depends on already. Returns their number; UINT32_MAX: they are more than can be listed.
  */
 static uint32_t list_part_writers(acs_window *w, acs_entry *entry, const acs_region *region, uint64_t after, uint32_t *list)
 {
@@ -161,9 +161,11 @@ static uint32_t list_part_writers(acs_window *w, acs_entry *entry, const acs_reg
         acs_entry *writer = acs_ref_entry(w, part->writer);
         if (!writer || writer->own_stamp <= after || acs_entry_hold(w, writer)->stamp == entry->own_stamp)
             continue;
-        if (count < ACS_GATHERED_MOST)
-            list[count] = part->writer.entry;
-        count++;
+        if (count == ACS_GATHERED_MOST)
+            count = acs_keep_unimplied(w, entry, list, count);
+        if (count == ACS_GATHERED_MOST)
+            return UINT32_MAX;
+        list[count++] = part->writer.entry;
     }
     return count;
 }
@@ -188,7 +190,8 @@ static void collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
     acs_entry *cover = acs_ref_entry(w, region->cover);
     uint64_t after = cover ? region->cover_stamp : 0;
     uint32_t newer = list_part_writers(w, entry, region, after, list);
-    const bool listed = newer <= ACS_GATHERED_MOST;
+    const bool listed = newer != UINT32_MAX;
+    newer = listed ? newer : region->link_count;
     if (listed && newer > TUNE_JOIN_COVER_MANY)
         newer = acs_keep_unimplied(w, entry, list, newer);
     if (newer > TUNE_JOIN_COVER_MANY && acs_join_fits(w, entry, 2 * newer + 1)) {

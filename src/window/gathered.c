@@ -9,8 +9,11 @@
 
 enum {
     STACK_MOST = 32,
-    VISITS_EACH = 4 /* entries looked at for each listed one */
+    VISITS_FIRST = 64, /* entries looked at for a list, and as many more for each one that is found to be implied: */
+    VISITS_EACH = 16
 };
+
+#define LISTED UINT64_MAX /* a stamp */
 
 /* Oldest first. They are nearly in order, since regions that are linked later were made later. */
 static void sort_by_age(const acs_window *w, uint32_t *list, uint32_t count)
@@ -43,6 +46,7 @@ static void mark_implied(acs_window *w, const acs_entry *down, uint32_t from, ui
             if (hold->generation != ref.generation || hold->stamp == down->own_stamp ||
                 w->entries[ref.entry].own_stamp < oldest)
                 continue;
+            *visits += hold->stamp == LISTED ? VISITS_EACH : 0;
             hold->stamp = down->own_stamp;
             if (depth < STACK_MOST)
                 stack[depth++] = ref.entry;
@@ -52,19 +56,28 @@ static void mark_implied(acs_window *w, const acs_entry *down, uint32_t from, ui
 
 uint32_t acs_keep_unimplied(acs_window *w, const acs_entry *entry, uint32_t *list, uint32_t count)
 {
-    uint32_t kept = count, visits = VISITS_EACH * count;
+    uint32_t kept = count, visits = VISITS_FIRST;
     sort_by_age(w, list, count);
     for (uint32_t i = 0; i < count; i++)
-        w->holds[list[i]].stamp = 0;
+        w->holds[list[i]].stamp = LISTED;
     for (uint32_t i = count; i-- > 0;) {
         if (w->holds[list[i]].stamp == entry->own_stamp)
             continue;
         list[--kept] = list[i];
+        w->holds[list[i]].stamp = 0; /* as yet it has no edge */
         if (i > 0)
             mark_implied(w, entry, list[kept], w->entries[list[0]].own_stamp, &visits);
     }
     memmove(list, list + kept, (count - kept) * sizeof *list);
     return count - kept;
+}
+
+bool acs_gather_make_room(acs_window *w, const acs_entry *entry)
+{
+    w->gathered_count = acs_keep_unimplied(w, entry, w->gathered, w->gathered_count);
+    for (uint32_t i = 0; i < w->gathered_count; i++)
+        w->holds[w->gathered[i]].stamp = entry->own_stamp;
+    return w->gathered_count < ACS_GATHERED_MOST;
 }
 
 uint32_t acs_gather_end(acs_window *w, acs_entry *entry)

@@ -32,6 +32,13 @@ static inline acs_entry *acs_ref_entry(acs_window *w, acs_ref ref)
     return acs_ref_live(w, ref) ? &w->entries[ref.entry] : NULL;
 }
 
+/* gathered.c: whether one more upstream entry can be listed, perhaps since those that others imply have left the list. */
+bool acs_gather_make_room(acs_window *w, const acs_entry *entry);
+static inline bool acs_gather_has_room(acs_window *w, const acs_entry *entry)
+{
+    return ACS_LIKELY(w->gathered_count < ACS_GATHERED_MOST) || acs_gather_make_room(w, entry);
+}
+
 /* Make `entry` depend on the op referred to, unless another region made that edge. Returns whether the op is alive. */
 static inline bool acs_depend_on(acs_window *w, acs_ref upstream, acs_entry *entry)
 {
@@ -40,11 +47,11 @@ static inline bool acs_depend_on(acs_window *w, acs_ref upstream, acs_entry *ent
     ACS_ASSERT(!alive || w->entries[upstream.entry].state != ACS_ENTRY_FREE); /* WIN-4 */
     if (!alive || hold->stamp == entry->own_stamp)
         return alive;
-    if (ACS_LIKELY(!w->gathers) || w->gathered_count == ACS_GATHERED_MOST) {
-        acs_window_link(w, &w->entries[upstream.entry], entry);
-    } else {
+    if (ACS_UNLIKELY(w->gathers) && acs_gather_has_room(w, entry)) {
         hold->stamp = entry->own_stamp;
         w->gathered[w->gathered_count++] = upstream.entry;
+    } else {
+        acs_window_link(w, &w->entries[upstream.entry], entry);
     }
     return true;
 }

@@ -84,10 +84,12 @@ static bool pieces_cut(acs_tile_grid *grid, uint32_t *first, const acs_tile_rect
     for (uint32_t node = *first; node != 0; node = grid->nodes[node].sibling)
         left++;
     for (uint32_t node = *first, next; node != 0; node = next, left--) {
-        part p;
+        part p = {0};
         next = grid->nodes[node].sibling;
-        const bool meets = part_met(grid, &grid->nodes[node], q, turn, &p);
-        if (meets && kept.count + left + 3 <= ACS_TILE_PIECES && piece_cut(grid, node, &p, &kept))
+        const acs_tile_node *of = &grid->nodes[node];
+        const bool meets = part_met(grid, of, q, turn, &p);
+        const uint32_t made = (p.row > 0) + (p.row_end < of->rows) + (p.column > 0) + (p.column_end < of->width);
+        if (meets && kept.count + left - 1 + made <= ACS_TILE_PIECES && piece_cut(grid, node, &p, &kept))
             continue;
         all = all && !meets;
         piece_push(grid, &kept, node);

@@ -26,7 +26,7 @@ enum {
     ACS_TILE_GRIDS = 32, /* that one, and grids of one pitch each; tiles of further pitches share a set of ranges */
     ACS_TILE_MIXED = ACS_TILE_GRIDS, /* value of acs_tile_place.grid for that set */
     ACS_TILE_PITCH_BITS = 48,      /* longer pitches and runs go to that set, so that sums of columns cannot wrap */
-    ACS_TILE_PIECES = 8            /* most pieces of a region */
+    ACS_TILE_PIECES = 2            /* most pieces of a region */
 };
 
 /* The place of a region; the caller keeps it for the removal. */

@@ -122,7 +122,7 @@ typedef struct acs_hold {
 } acs_hold;
 
 /* The newest upstream entries of an entry, to find what they imply: see gathered.c. */
-enum { ACS_UPSTREAM_KEPT = 3 };
+enum { ACS_UPSTREAM_KEPT = 7 };
 typedef struct acs_upstream {
     acs_ref refs[ACS_UPSTREAM_KEPT];
     uint32_t count;
