@@ -62,7 +62,6 @@ static void devices_close(acs_backend *backend)
  */
 static void enable_peers(acs_cuda *self)
 {
-    acs_cuda_scope scope;
     for (uint32_t i = 0; i < self->base.devices; i++) {
         acs_cuda *other = self->members[i];
         int can = 0;
@@ -71,11 +70,10 @@ static void enable_peers(acs_cuda *self)
             continue;
         }
         if (!self->cu.cuDeviceCanAccessPeer || !self->cu.cuCtxEnablePeerAccess ||
-            self->cu.cuDeviceCanAccessPeer(&can, self->device, other->device) != CUDA_SUCCESS || !can ||
-            acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
+            self->cu.cuDeviceCanAccessPeer(&can, self->device, other->device) != CUDA_SUCCESS || !can)
             continue;
-        CUresult result = self->cu.cuCtxEnablePeerAccess(other->context, 0);
-        acs_cuda_scope_leave(self, &scope);
+        ACS_CUDA_SCOPE(self);
+        const CUresult result = scope.entered ? scope.entered : self->cu.cuCtxEnablePeerAccess(other->context, 0);
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
             self->peers |= 1u << i;
         else

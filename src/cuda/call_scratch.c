@@ -87,7 +87,7 @@ void acs_cuda_scratches_fini(acs_cuda *self)
 /* Take the first spare block that is large enough; there are few sizes. */
 static scratch *scratch_spare(acs_cuda_scratches *all, size_t bytes)
 {
-    acs_lock_acquire(&all->lock);
+    ACS_HOLD(&all->lock);
     scratch **at = &all->spare;
     while (*at && (*at)->bytes < bytes)
         at = &(*at)->next;
@@ -95,7 +95,6 @@ static scratch *scratch_spare(acs_cuda_scratches *all, size_t bytes)
     if (block)
         *at = block->next;
     all->used++;
-    acs_lock_release(&all->lock);
     return block;
 }
 
@@ -138,6 +137,6 @@ acs_status acs_cuda_scratch_give(acs_cuda *self, CUgraph graph, size_t bytes, vo
     }
     if (result == CUDA_SUCCESS)
         return ACS_OK;
-    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
-                    "the graph cannot keep scratch memory: %s", acs_cuda_text((int)result));
+    return ACS_CUDA_FAIL(self, ACS_ERR_LAUNCH, result, "the graph cannot keep scratch memory: %s",
+                         acs_cuda_text((int)result));
 }

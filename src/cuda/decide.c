@@ -32,8 +32,7 @@ void acs_cuda_decide_fini(acs_cuda *self)
 {
     const CUresult result = self->quiet ? self->cu.cuStreamDestroy(self->quiet) : CUDA_SUCCESS;
     self->quiet = NULL;
-    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-        acs_log(ACS_LOG_WARN, "cuda: close: the stream of decisions: %s", acs_cuda_text((int)result));
+    acs_cuda_close_note(self, "the stream of decisions", result);
 }
 
 /* ------------------------------------------------------------------------------------------------------- by the host */
@@ -65,12 +64,10 @@ CUresult acs_cuda_cell_wait(acs_cuda *self, const acs_record *op, CUstream strea
 acs_status acs_cuda_read_cell(acs_backend *backend, const acs_cell *cell, acs_cell *to)
 {
     acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) { /* in a stream of the thread's own: the legacy stream may be full of other work */
+    ACS_CUDA_SCOPE(self);
+    CUresult result = scope.entered;
+    if (result == CUDA_SUCCESS) /* in a stream of the thread's own: the legacy stream may be full of other work */
         result = copy_now(self, to, cell, sizeof *to, CU_STREAM_PER_THREAD);
-        acs_cuda_scope_leave(self, &scope);
-    }
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     acs_cuda_lose(self, result);

@@ -57,16 +57,16 @@ enum { ACS_CUDA_CAPTURED_DECISIONS = 8 }; /* so many are remembered */
 typedef struct acs_cuda_kernel acs_cuda_kernel;
 typedef struct acs_cuda_kernel_table acs_cuda_kernel_table;
 
-/* An event that the work of a foreign stream is recorded in. */
+/* An event that the work of a foreign stream is recorded in, or the two around a timed kernel. */
 typedef struct acs_cuda_event {
     CUevent event;
+    CUevent begin;                /* of a timed kernel, whose end is `event`; else NULL */
     acs_cuda *owner;              /* member whose context it was made in */
     struct acs_cuda_event *next;  /* list of spare events */
     struct acs_cuda_event *older; /* list of all events, for close */
 } acs_cuda_event;
 
 typedef struct acs_cuda_fill acs_cuda_fill;
-typedef struct acs_cuda_timer acs_cuda_timer;
 typedef struct acs_cuda_shares acs_cuda_shares;
 typedef struct acs_cuda_slot_stream acs_cuda_slot_stream;
 typedef struct acs_cuda_scratches acs_cuda_scratches;
@@ -117,8 +117,7 @@ struct acs_cuda {
     acs_lock lock; /* rank BACKEND; guards the fields below, and insertion into `kernels` */
     _Atomic(acs_cuda_kernel_table *) kernels;
     acs_cuda_kernel *all_kernels;
-    acs_cuda_event *spare_events, *all_events;
-    acs_cuda_timer *spare_timers, *all_timers;
+    acs_cuda_event *spare_events[2], *all_events; /* spare ones: [1]: of timed kernels */
     acs_cuda_fill *fills; /* fills whose host function has not run */
 };
 
@@ -229,6 +228,7 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
 void acs_cuda_fills_fini(acs_cuda *self);
 
 /* stream.c */
+acs_status acs_cuda_stream_failed(acs_cuda *self, CUstream stream, CUresult result);
 /* Refuse a stream of another device or context. `current`: the thread's context before the scope. */
 acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current);
 acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event);
@@ -237,6 +237,8 @@ acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **eve
  * releases their own end. In a scope.
  */
 void acs_cuda_stream_wait_all(acs_cuda *self);
+/* Get a spare event, or make one; `timed`: two. In a scope. */
+CUresult acs_cuda_event_acquire(acs_cuda *self, bool timed, acs_cuda_event **out);
 void acs_cuda_event_release(acs_backend *backend, void *event);
 void acs_cuda_events_fini(acs_cuda *self);
 

@@ -123,11 +123,10 @@ struct acs_cuda_fill {
 
 static void fill_unlink(acs_cuda_fill *fill)
 {
-    acs_lock_acquire(&fill->self->lock);
+    ACS_HOLD(&fill->self->lock);
     *fill->link = fill->next;
     if (fill->next)
         fill->next->link = fill->link;
-    acs_lock_release(&fill->self->lock);
     free(fill);
 }
 

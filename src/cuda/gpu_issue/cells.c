@@ -331,7 +331,7 @@ bool acs_gpu_issue_cells_take(acs_cuda *self, const acs_batch *batch, int slot, 
     /* A bundle that can never have enough cells must not cost others theirs. */
     if (cells_needed(&lane->tree) > gi->cells_most)
         return false;
-    acs_lock_acquire(&gi->lock);
+    ACS_HOLD(&gi->lock);
     lane->busy = true;
     const uint32_t grow = state.grow = growth_locked(self, batch, gain_ns);
     bool all = take_all_locked(self, batch, lane, &state);
@@ -341,7 +341,6 @@ bool acs_gpu_issue_cells_take(acs_cuda *self, const acs_batch *batch, int slot, 
         gi->lost_ns += gain_ns;
     if (gi->types)
         hold_all_locked(gi, lane, slot);
-    acs_lock_release(&gi->lock);
     return all;
 }
 

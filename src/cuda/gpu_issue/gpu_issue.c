@@ -248,10 +248,9 @@ static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bo
     if (launched)
         acs_cuda_gpu_issue_told(self, slot, lane->turn, lane->end);
     lane->turn += launched;
-    acs_lock_acquire(&self->gpu_issue->lock);
+    ACS_HOLD(&self->gpu_issue->lock);
     lane->latest = event;
     lane->busy = false;
-    acs_lock_release(&self->gpu_issue->lock);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- start */
@@ -389,10 +388,9 @@ const char *acs_cuda_gpu_issue_refusal(const acs_cuda *self)
     uint64_t word = 0;
     if (!gi)
         return NULL;
-    acs_lock_acquire(&gi->lock);
+    ACS_HOLD(&gi->lock);
     if (gi->refusal)
         word = *(volatile const uint64_t *)gi->refusal;
-    acs_lock_release(&gi->lock);
     return word ? acs_cuda_text((int)(word & UINT32_MAX)) : NULL;
 }
 
