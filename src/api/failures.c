@@ -120,9 +120,8 @@ void acs_failures_footprint(acs_context *context, acs_op op, uint64_t number, ac
     error.op = op;
     error.site = site;
     acs_log(ACS_LOG_ERROR, "%s", error.text);
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     keep_first(context, &error);
-    acs_lock_release(&context->core.lock);
 }
 
 void acs_failures_lost(acs_context *context)
@@ -138,9 +137,8 @@ void acs_failures_lost(acs_context *context)
 
 void acs_failures_keep(acs_context *context)
 {
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     keep_first(context, acs_error_thread());
-    acs_lock_release(&context->core.lock);
 }
 
 acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
@@ -205,7 +203,7 @@ uint64_t acs_failures_forgot(const acs_context *context)
 
 void acs_failures_clear(acs_context *context)
 {
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     acs_failures *failures = context->failures;
     if (failures->bad.count || failures->bad.vague_first) /* relaxed: a counter, which tells of no other data */
         atomic_fetch_add_explicit(&failures->forgot, 1, memory_order_relaxed);
@@ -213,6 +211,5 @@ void acs_failures_clear(acs_context *context)
     failures->first = failures->fault;
     const bool left = failures->bad.count > 0 || failures->bad.vague_first != 0 || failures->first.status != ACS_OK;
     atomic_store_explicit(&context->has_failures, left, memory_order_relaxed); /* F: no thread waits for a forgotten op */
-    acs_lock_release(&context->core.lock);
 }
 

@@ -128,7 +128,7 @@ static int slot_claim(acs_call_slots *calls)
 {
     uint32_t i = 0;
 
-    acs_lock_acquire(&calls->lock);
+    ACS_HOLD(&calls->lock);
     while (calls->slots[i].busy) {
         if (++i == calls->count) {
             acs_cond_wait(&calls->freed, &calls->lock);
@@ -136,16 +136,14 @@ static int slot_claim(acs_call_slots *calls)
         }
     }
     calls->slots[i].busy = true;
-    acs_lock_release(&calls->lock);
     return (int)i;
 }
 
 static void slot_release(acs_call_slots *calls, int slot)
 {
-    acs_lock_acquire(&calls->lock);
+    ACS_HOLD(&calls->lock);
     calls->slots[slot].busy = false;
     acs_cond_signal(&calls->freed);
-    acs_lock_release(&calls->lock);
 }
 
 /* Memory is allocated before the program's function is called, so ACS_ERR_MEMORY means that it did not run. */
