@@ -146,7 +146,7 @@ static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, ui
 
 void acs_cuda_adapt(acs_backend *backend, acs_record *op)
 {
-    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda *self = ((acs_cuda *)backend)->members[op->device];
     bool copy = op->kind == ACS_KIND_MEMCPY;
     /* Read before the launch, in the same place, is written. */
     const uint64_t bytes = op->u.copy.bytes, rows = op->u.copy.rows, pitch = op->u.copy.pitch;

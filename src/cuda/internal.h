@@ -144,6 +144,15 @@ static inline acs_cuda *acs_cuda_of_slot(const acs_cuda *self, uint32_t slot)
     return self->members[slot % self->base.devices];
 }
 
+/* What a node of a kernel is given. */
+static inline CUDA_KERNEL_NODE_PARAMS acs_cuda_node_params(CUfunction function, acs_dim3 grid, acs_dim3 block,
+                                                           uint32_t shared_bytes, void **args)
+{
+    return (CUDA_KERNEL_NODE_PARAMS){.func = function, .gridDimX = grid.x, .gridDimY = grid.y, .gridDimZ = grid.z,
+                                     .blockDimX = block.x, .blockDimY = block.y, .blockDimZ = block.z,
+                                     .sharedMemBytes = shared_bytes, .kernelParams = args};
+}
+
 /* memory.c; no scope needed */
 acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr);
 acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr);

@@ -324,18 +324,9 @@ static acs_status opt_in(acs_cuda *self, const acs_record *op, acs_cuda_kernel *
 /*
  * A kernel needs permission for more than 48 KiB of shared memory. It gets all there is at once, which costs nothing.
  * So two threads that raise the limit cannot leave the smaller value.
+ *
+ * C  opt in, then store release; load acquire, then launch. Broken: a launch before its opt-in fails.
  */
-static acs_status opt_in_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, int most)
-{
-    ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
-    /*
-     * C  opt_in_shared: opt in, then store release; acs_cuda_check_shared: load acquire, then launch. Broken: a launch
-     *    before its opt-in fails.
-     */
-    atomic_store_explicit(&kernel->dynamic_shared, most, memory_order_release);
-    return ACS_OK;
-}
-
 acs_status acs_cuda_check_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
 {
     uint64_t bytes = op->u.launch.shared_bytes;
@@ -346,7 +337,9 @@ acs_status acs_cuda_check_shared(acs_cuda *self, const acs_record *op, acs_cuda_
                         acs_record_name(op), (unsigned long long)bytes, kernel->static_shared, self->limits.shared_bytes);
     if (ACS_LIKELY((int)bytes <= atomic_load_explicit(&kernel->dynamic_shared, memory_order_acquire))) /* C */
         return ACS_OK;
-    return opt_in_shared(self, op, kernel, most);
+    ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
+    atomic_store_explicit(&kernel->dynamic_shared, most, memory_order_release); /* C */
+    return ACS_OK;
 }
 
 bool acs_cuda_raise_shared(acs_cuda *self, const acs_cuda_kernel *kernel, uint64_t bytes)

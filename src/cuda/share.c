@@ -339,9 +339,8 @@ static void fill_info(const acs_cuda *self, uint32_t percent, acs_share_info *in
 
 acs_status acs_cuda_share_find(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info)
 {
-    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda *self = ((acs_cuda *)backend)->members[device];
     CUresult result = (CUresult)acs_cuda_fault(self);
-    (void)device;
     if (result != CUDA_SUCCESS)
         return acs_cuda_scope_failed(self, result);
     ACS_CUDA_SCOPE(self);

@@ -396,7 +396,7 @@ static void submit_bundle(acs_cuda *self, acs_batch *batch)
 /* Takes no lock: the core gives a slot and its marks to one thread at a time. */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
 {
-    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda *self = ((acs_cuda *)backend)->members[batch->device];
     acs_cuda_scope scope;
     uint64_t began_ns;
     bool timed = acs_cuda_launches_begin(self, batch, &began_ns);

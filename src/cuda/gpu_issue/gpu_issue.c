@@ -180,16 +180,8 @@ static CUresult lane_head(acs_cuda *self, acs_gpu_issue_lane *lane, int slot)
     uint32_t index = (uint32_t)slot;
     void *args[] = {&self->gpu_issue->slots, &index};
     CUgraphNode node;
-    CUDA_KERNEL_NODE_PARAMS params = {
-        .func = self->gpu_issue->head,
-        .gridDimX = ACS_GPU_ISSUE_BLOCKS,
-        .gridDimY = 1,
-        .gridDimZ = 1,
-        .blockDimX = ACS_GPU_ISSUE_THREADS,
-        .blockDimY = 1,
-        .blockDimZ = 1,
-        .kernelParams = args,
-    };
+    const CUDA_KERNEL_NODE_PARAMS params = acs_cuda_node_params(
+        self->gpu_issue->head, (acs_dim3){ACS_GPU_ISSUE_BLOCKS, 1, 1}, (acs_dim3){ACS_GPU_ISSUE_THREADS, 1, 1}, 0, args);
     CUresult result = self->cu.cuGraphCreate(&lane->graph, 0);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphAddKernelNode(&node, lane->graph, NULL, 0, &params);
