@@ -561,13 +561,11 @@ acs_status acs_loop(acs_context *context, const acs_loop_params *p)
         (void)fail_depth(__func__);
         return acs_failures_refuse(context, site);
     }
-    const uint32_t at = tl_branches.count - 1;
+    const uint32_t around = tl_branches.count - 1;
     s->loop = acs_cells_loop(all);
     const acs_status status = run_loop(s, all, p);
-    while (tl_branches.count > at + 1)
+    while (tl_branches.count > around)
         close_branch(&tl_branches.list[tl_branches.count - 1], all);
-    if (tl_branches.count == at + 1)
-        close_branch(&tl_branches.list[at], all);
     return status;
 }
 

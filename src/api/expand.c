@@ -6,7 +6,6 @@
 #include "api/expand.h"
 
 #include "api/declared.h"
-#include "api/whole.h"
 #include "base/hash.h"
 
 #include <stdlib.h>

@@ -158,12 +158,11 @@ acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
 
 acs_status acs_failures_first_of(acs_context *context, acs_error *error)
 {
-    acs_lock_acquire(&context->core.lock);
-    acs_error first = context->failures->first;
-    acs_lock_release(&context->core.lock);
-    if (first.status != ACS_OK && error)
-        acs_error_copy(error, &first);
-    return first.status;
+    ACS_HOLD(&context->core.lock);
+    const acs_error *first = &context->failures->first;
+    if (first->status != ACS_OK && error)
+        acs_error_copy(error, first);
+    return first->status;
 }
 
 acs_status acs_failures_of_locked(acs_context *context, acs_op op)
@@ -188,9 +187,8 @@ static void find_locked(const acs_failures *failures, acs_op op, acs_error *foun
 acs_status acs_failures_find(acs_context *context, acs_op op, acs_error *error)
 {
     acs_error found;
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     find_locked(context->failures, op, &found);
-    acs_lock_release(&context->core.lock);
     if (found.status != ACS_OK && error)
         acs_error_copy(error, &found);
     return found.status;

@@ -2,7 +2,7 @@
  * Shares of a device: acs_share_find, and the share that a launch gets. Runs on callers' threads. It asks the backend once
  * for each share and remembers the answer; it takes no lock, and never chooses a stream.
  */
-#include "api/shares.h"
+#include "api/draft.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -75,7 +75,7 @@ acs_status acs_query(acs_context *context, acs_op op)
         context->hooks->flush(context, op, false);
     const acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP, .op = op};
     if (!acs_core_true(&context->core, &ended)) {
-        if (acs_context_unattended(context))
+        if (acs_workers_asleep(context))
             (void)acs_context_step(context);
         (void)acs_watchdog_look_now(context);
         if (!acs_core_true(&context->core, &ended))

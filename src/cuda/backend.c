@@ -47,7 +47,7 @@ static acs_leave cuda_leave(acs_backend *backend)
     return ACS_LEFT_DEVICE;
 }
 
-static void devices_close(acs_backend *backend)
+static void cuda_close(acs_backend *backend)
 {
     acs_cuda *first = first_of(backend);
     for (uint32_t i = backend->devices; i-- > 1;)
@@ -105,7 +105,7 @@ static acs_status open_members(const acs_backend_config *config, int device, int
         asked.member = i;
         acs_status status = acs_cuda_member_open(config, &asked, &(*first)->members[i]);
         if (status != ACS_OK) {
-            devices_close(&(*first)->base);
+            cuda_close(&(*first)->base);
             return status;
         }
     }
@@ -244,7 +244,8 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
 
 /* What is the same for one device and for several: these find the member by themselves, or need none. */
 #define OPS_OF_BOTH                                                                                                    \
-    .id = ACS_BACKEND_CUDA, .give_up = cuda_give_up, .leave = cuda_leave, .thread_enter = acs_cuda_thread_enter,       \
+    .id = ACS_BACKEND_CUDA, .close = cuda_close, .give_up = cuda_give_up, .leave = cuda_leave,                         \
+    .thread_enter = acs_cuda_thread_enter,                                                                             \
     .needs = acs_cuda_needs, .adapt = acs_cuda_adapt, .submit = acs_cuda_submit,                                       \
     .event_release = acs_cuda_event_release, .memory_state = acs_cuda_memory_state, .reaches = acs_cuda_reaches,       \
     .memory_range = acs_cuda_memory_range, .kernel_name = acs_cuda_kernel_name, .read_cell = acs_cuda_read_cell,       \
@@ -253,7 +254,6 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
 
 static const acs_backend_ops g_devices_ops = {
     OPS_OF_BOTH,
-    .close = devices_close,
     .check = devices_check,
     .poll = devices_poll,
     .stream_record = devices_stream_record,
@@ -264,11 +264,6 @@ static const acs_backend_ops g_devices_ops = {
 };
 
 /* ---------------------------------------------------------------------------------------------------- one device */
-
-static void cuda_close(acs_backend *backend)
-{
-    acs_cuda_member_close((acs_cuda *)backend);
-}
 
 static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
 {
@@ -284,7 +279,6 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
 const acs_backend_ops acs_backend_cuda = {
     OPS_OF_BOTH,
     .open = cuda_open,
-    .close = cuda_close,
     .check = acs_cuda_check,
     .call_find = acs_cuda_call_find,
     .call_adapt = acs_cuda_call_adapt,

@@ -108,9 +108,8 @@ static acs_status scratch_take(acs_cuda *self, size_t bytes, scratch **taken)
                        : ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for a library call");
     }
     if (status != ACS_OK) {
-        acs_lock_acquire(&self->scratches->lock);
+        ACS_HOLD(&self->scratches->lock);
         self->scratches->used--;
-        acs_lock_release(&self->scratches->lock);
         free(block);
         return status;
     }

@@ -112,7 +112,6 @@ const char *acs_cuda_open_text(int native)
     return acs_cuda_text(native);
 }
 
-/* The status that fits an error on the way to an open device. */
 acs_status acs_cuda_open_failed(const char *what, int native)
 {
     acs_status status = native == cudaErrorMemoryAllocation             ? ACS_ERR_MEMORY

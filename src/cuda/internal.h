@@ -214,6 +214,13 @@ void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
 /* The id and the name of the GPU. */
 void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
 
+/* topology.c; calls the runtime alone, no backend is needed */
+/*
+ * Measure the links of topology->count devices, given by their CUDA numbers. Peer access between them is enabled where
+ * possible. ACS_ERR_DEVICE: a CUDA call failed. ACS_ERR_CHECK: the figures were impossible three times.
+ */
+acs_status acs_cuda_topology_measure(acs_topology *topology, const int *devices);
+
 /* profiler.c */
 /* Look for a profiler. */
 void acs_cuda_profiler_init(acs_cuda *self);

@@ -110,10 +110,13 @@ bool acs_core_hasten_awaited_locked(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------------------- poll */
 
-/* Whether another thread polls the entry's device. */
-static bool is_polled(const acs_core *core, const acs_entry *entry)
+/* The awaited op if it is in a slot whose device no other thread polls; NULL: it is not. */
+static const acs_entry *find_to_poll(acs_core *core)
 {
-    return core->polling >> acs_slot_device(&core->slots, (uint32_t)entry->slot) & 1;
+    const acs_entry *entry = find_awaited(core);
+    if (!entry || entry->state != ACS_ENTRY_ISSUED || entry->slot < 0)
+        return NULL;
+    return core->polling >> acs_slot_device(&core->slots, (uint32_t)entry->slot) & 1 ? NULL : entry;
 }
 
 void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot)
@@ -129,15 +132,15 @@ void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot
 
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action)
 {
-    const acs_entry *entry = find_awaited(core);
-    if (entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0 && !is_polled(core, entry))
+    const acs_entry *entry = find_to_poll(core);
+    if (entry)
         acs_core_list_poll_locked(core, action, (uint32_t)entry->slot);
 }
 
 void acs_core_form_look_locked(acs_core *core, acs_action *action)
 {
-    const acs_entry *entry = find_awaited(core);
-    if (!entry || entry->state != ACS_ENTRY_ISSUED || entry->slot < 0 || is_polled(core, entry))
+    const acs_entry *entry = find_to_poll(core);
+    if (!entry)
         return;
     const acs_slot *slot = &core->slots.slot[entry->slot];
     if (slot->marked < entry->value) {

@@ -210,10 +210,8 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
     if (result == CUDA_SUCCESS)
         result = lane_state(self, lane, slot);
     if (result == CUDA_SUCCESS) {
-        acs_lock_acquire(&self->gpu_issue->lock);
-        self->gpu_issue->lanes[slot] = lane; /* other slots read it when they look for cells */
-        acs_lock_release(&self->gpu_issue->lock);
-        return lane;
+        ACS_HOLD(&self->gpu_issue->lock);
+        return self->gpu_issue->lanes[slot] = lane; /* other slots read it when they look for cells */
     }
     (void)acs_cuda_note(self, result);
     acs_log(ACS_LOG_INFO, "cuda: slot %d: no GPU-side issue: %s", slot, acs_cuda_text((int)result));

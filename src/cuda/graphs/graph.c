@@ -91,18 +91,16 @@ static CUresult add_own(acs_cuda *self, acs_cuda_exec *exec, CUfunction function
     return self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params);
 }
 
-/* Threads of a block of the head. Each holds a set in shared memory, of which a kernel has 48 KiB without an opt-in. */
-static uint32_t head_threads(const acs_cuda_exec *exec)
-{
-    return ACS_DEVICE_HEAD_THREADS * exec->stride <= HEAD_SHARED ? ACS_DEVICE_HEAD_THREADS : ACS_DEVICE_HEAD_THREADS / 2;
-}
-
-/* Set the head's parameters for a table. */
+/*
+ * Set the head's parameters for a table. Each thread of a block holds a set in shared memory, of which a kernel has 48 KiB
+ * without an opt-in.
+ */
 static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table, bool add)
 {
     acs_device_table *address = table_of(exec, table);
     uint32_t sets = exec->settable;
-    const uint32_t threads = head_threads(exec);
+    const uint32_t threads =
+        ACS_DEVICE_HEAD_THREADS * exec->stride <= HEAD_SHARED ? ACS_DEVICE_HEAD_THREADS : ACS_DEVICE_HEAD_THREADS / 2;
     void *args[] = {&address, &exec->room->state, &exec->values, &sets, &exec->stride};
     const CUDA_KERNEL_NODE_PARAMS params =
         acs_cuda_node_params(self->methods->head, (acs_dim3){sets ? (sets + threads - 1) / threads : 1, 1, 1},
