@@ -350,9 +350,7 @@ acs_status acs_unless_op(acs_context *context, const uint32_t *word, const acs_s
 
 acs_status acs_else(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     branch *s = innermost(context);
     if (is_too_deep(context))
         return fail_depth(__func__);
@@ -368,9 +366,7 @@ acs_status acs_else(acs_context *context)
 
 acs_status acs_end_if(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     branch *s = innermost(context);
     if (is_too_deep(context)) {
         tl_branches.beyond--;

@@ -110,13 +110,10 @@ bool acs_core_hasten_awaited_locked(acs_core *core)
 
 /* ------------------------------------------------------------------------------------------------------------- poll */
 
-/* The awaited op if it is in a slot whose device no other thread polls; NULL: it is not. */
-static const acs_entry *find_to_poll(acs_core *core)
+/* Whether another thread polls the entry's device. */
+static bool is_polled(const acs_core *core, const acs_entry *entry)
 {
-    const acs_entry *entry = find_awaited(core);
-    if (!entry || entry->state != ACS_ENTRY_ISSUED || entry->slot < 0)
-        return NULL;
-    return core->polling >> acs_slot_device(&core->slots, (uint32_t)entry->slot) & 1 ? NULL : entry;
+    return core->polling >> acs_slot_device(&core->slots, (uint32_t)entry->slot) & 1;
 }
 
 void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot)
@@ -132,15 +129,15 @@ void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot
 
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action)
 {
-    const acs_entry *entry = find_to_poll(core);
-    if (entry)
+    const acs_entry *entry = find_awaited(core);
+    if (entry && entry->state == ACS_ENTRY_ISSUED && entry->slot >= 0 && !is_polled(core, entry))
         acs_core_list_poll_locked(core, action, (uint32_t)entry->slot);
 }
 
 void acs_core_form_look_locked(acs_core *core, acs_action *action)
 {
-    const acs_entry *entry = find_to_poll(core);
-    if (!entry)
+    const acs_entry *entry = find_awaited(core);
+    if (!entry || entry->state != ACS_ENTRY_ISSUED || entry->slot < 0 || is_polled(core, entry))
         return;
     const acs_slot *slot = &core->slots.slot[entry->slot];
     if (slot->marked < entry->value) {
