@@ -17,7 +17,7 @@ static void no_links(info *to, bool measure)
 #ifdef ACS_HAVE_CUDA
 
 #include "acs_info_measure.h"
-#include "cuda/topology.h"
+#include "cuda/internal.h"
 
 #include <cuda_runtime_api.h>
 

@@ -182,20 +182,15 @@ static acs_status open_memory(acs_context *context)
 
 static int eventcounts_init(acs_context *context)
 {
-    int error = acs_eventcount_init(&context->work);
-    if (error)
-        return error;
-    error = acs_eventcount_init(&context->host_work);
-    if (error) {
-        acs_eventcount_fini(&context->work);
-        return error;
+    acs_eventcount *const all[] = {&context->work, &context->host_work, &context->ends};
+    for (int i = 0; i < 3; i++) {
+        const int error = acs_eventcount_init(all[i]);
+        while (error && i > 0)
+            acs_eventcount_fini(all[--i]);
+        if (error)
+            return error;
     }
-    error = acs_eventcount_init(&context->ends);
-    if (error) {
-        acs_eventcount_fini(&context->work);
-        acs_eventcount_fini(&context->host_work);
-    }
-    return error;
+    return 0;
 }
 
 static void eventcounts_fini(acs_context *context)

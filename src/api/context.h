@@ -177,6 +177,13 @@ static inline acs_status acs_failures_of(acs_context *context, acs_op op, acs_er
  *         process or cannot be opened, or the call came from inside a callback.
  */
 #define acs_context_enter(context, function) acs_context_enter_at((context), (function), NULL)
+/* The same for a call that returns a status: where there is no context, it returns the error's. */
+#define ACS_ENTER(context)                                                                                             \
+    do {                                                                                                               \
+        (context) = acs_context_enter(context, __func__);                                                              \
+        if (ACS_UNLIKELY(!(context)))                                                                                  \
+            return acs_error_thread()->status;                                                                         \
+    } while (0)
 /* The same of a call at `site`, which lines of the log name; NULL: unknown. */
 acs_context *acs_context_enter_at(acs_context *context, const char *function, const acs_site *site);
 /*

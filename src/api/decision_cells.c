@@ -175,9 +175,8 @@ void acs_cell_disown(acs_decisions *all, const acs_cell *cell)
 {
     if (!cell || cell < all->cells || cell >= all->cells + ACS_DECISION_CELLS)
         return;
-    pthread_mutex_lock(&all->lock);
+    ACS_HOLD_MUTEX(&all->lock);
     all->owned[cell - all->cells] = false;
-    pthread_mutex_unlock(&all->lock);
 }
 
 acs_decision_report *acs_cells_report(acs_decisions *all)
@@ -192,18 +191,15 @@ uint64_t *acs_cells_not_run(acs_decisions *all)
 
 void acs_cells_captured(acs_decisions *all)
 {
-    pthread_mutex_lock(&all->lock);
+    ACS_HOLD_MUTEX(&all->lock);
     all->captured = true;
-    pthread_mutex_unlock(&all->lock);
 }
 
 uint32_t acs_cells_loop(acs_decisions *all)
 {
-    pthread_mutex_lock(&all->lock);
+    ACS_HOLD_MUTEX(&all->lock);
     all->loops += all->loops == UINT32_MAX ? 2 : 1;
-    const uint32_t loop = all->loops;
-    pthread_mutex_unlock(&all->lock);
-    return loop;
+    return all->loops;
 }
 
 uint64_t *acs_cells_told(acs_decisions *all, const acs_cell *cell)
@@ -229,7 +225,7 @@ static acs_status fail_fault(const acs_decision_fault *fault)
 static bool take_fault(acs_decisions *all, acs_decision_fault *taken)
 {
     bool found = false;
-    pthread_mutex_lock(&all->lock);
+    ACS_HOLD_MUTEX(&all->lock);
     const uint32_t count = __atomic_load_n(&all->report->fault_count, __ATOMIC_RELAXED);
     if (count - all->faults > ACS_DECISION_FAULTS) /* the older ones were overwritten */
         all->faults = count - ACS_DECISION_FAULTS;
@@ -240,7 +236,6 @@ static bool take_fault(acs_decisions *all, acs_decision_fault *taken)
         all->faults++;
         found = true;
     }
-    pthread_mutex_unlock(&all->lock);
     return found;
 }
 

@@ -350,9 +350,7 @@ acs_status acs_unless_op(acs_context *context, const uint32_t *word, const acs_s
 
 acs_status acs_else(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     branch *s = innermost(context);
     if (is_too_deep(context))
         return fail_depth(__func__);
@@ -368,9 +366,7 @@ acs_status acs_else(acs_context *context)
 
 acs_status acs_end_if(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     branch *s = innermost(context);
     if (is_too_deep(context)) {
         tl_branches.beyond--;
@@ -561,13 +557,11 @@ acs_status acs_loop(acs_context *context, const acs_loop_params *p)
         (void)fail_depth(__func__);
         return acs_failures_refuse(context, site);
     }
-    const uint32_t at = tl_branches.count - 1;
+    const uint32_t around = tl_branches.count - 1;
     s->loop = acs_cells_loop(all);
     const acs_status status = run_loop(s, all, p);
-    while (tl_branches.count > at + 1)
+    while (tl_branches.count > around)
         close_branch(&tl_branches.list[tl_branches.count - 1], all);
-    if (tl_branches.count == at + 1)
-        close_branch(&tl_branches.list[at], all);
     return status;
 }
 

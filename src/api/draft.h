@@ -102,6 +102,12 @@ void acs_draft_take_back(acs_draft *draft);
  * CUDA aligns it. On failure the caller drops the draft.
  */
 acs_status acs_launch_measure(const acs_draft *draft, const acs_launch_params *params, uint32_t *arg_bytes);
+/*
+ * Give a filled kernel record the share that the launch asks for, which is not 0. The record gets none, and that is
+ * counted, where a device cannot be partitioned, in captures and in decided ops. ACS_ERR_ARGUMENT, through ACS_FAIL: no
+ * such share. Defined in shares.c.
+ */
+acs_status acs_share_set(const acs_draft *draft, uint32_t percent);
 /* Result of acs_launch_unchecked: draft->expands. Nothing was queued, and there is no error. */
 #define ACS_OP_EXPANDS UINT64_MAX
 /* acs_launch for an entered context, without looking at what it does (ACS_MODE_CHECK). */

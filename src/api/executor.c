@@ -31,9 +31,7 @@ static acs_status check(const acs_executor_params *params)
 
 acs_status acs_executor_add(acs_context *context, const acs_executor_params *params)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     ACS_TRY(check(params));
     const acs_backend_ops *ops = context->backend->ops;
     return ops->executor_add ? ops->executor_add(context->backend, params) : ACS_OK;

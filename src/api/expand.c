@@ -6,7 +6,6 @@
 #include "api/expand.h"
 
 #include "api/declared.h"
-#include "api/whole.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
@@ -41,7 +40,7 @@ static told *g_told; /* hash table; entries stay until the process ends */
 static bool is_first(told_key key)
 {
     told *t;
-    pthread_mutex_lock(&g_told_mutex);
+    ACS_HOLD_MUTEX(&g_told_mutex);
     HASH_FIND(hh, g_told, &key, sizeof key, t);
     const bool first = !t;
     if (first && (t = calloc(1, sizeof *t)) != NULL) {
@@ -50,7 +49,6 @@ static bool is_first(told_key key)
         if (t->hash_failed)
             free(t);
     }
-    pthread_mutex_unlock(&g_told_mutex);
     return first;
 }
 

@@ -15,6 +15,22 @@ typedef struct acs_expansion {
     size_t count, room;
 } acs_expansion;
 
+/* The allocation in which an address lies, for segments with ACS_WHOLE. Defined in whole.c. */
+typedef enum acs_whole {
+    ACS_WHOLE_FOUND,
+    ACS_WHOLE_FREED,  /* it was a block of acs_malloc, or is pool memory in no block */
+    ACS_WHOLE_UNKNOWN
+} acs_whole;
+
+/*
+ * Find the allocation. FOUND: *block has its address and bytes. FREED: *block is what was there, with 0 bytes if that is
+ * not remembered. UNKNOWN: *reason says why, in static storage. May ask the device's driver.
+ */
+acs_whole acs_whole_find(acs_context *context, uint64_t address, acs_block *block, const char **reason);
+
+/* Find a live block, or registered memory. Does not ask the driver. */
+bool acs_whole_find_known(acs_context *context, uint64_t address, uint64_t *first, uint64_t *bytes);
+
 /* More segments than an op may have; a list of so many is refused before it is read. */
 #define ACS_SEGMENTS_MOST (UINT32_MAX / (2 * sizeof(acs_segment)))
 

@@ -120,9 +120,8 @@ void acs_failures_footprint(acs_context *context, acs_op op, uint64_t number, ac
     error.op = op;
     error.site = site;
     acs_log(ACS_LOG_ERROR, "%s", error.text);
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     keep_first(context, &error);
-    acs_lock_release(&context->core.lock);
 }
 
 void acs_failures_lost(acs_context *context)
@@ -138,9 +137,8 @@ void acs_failures_lost(acs_context *context)
 
 void acs_failures_keep(acs_context *context)
 {
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     keep_first(context, acs_error_thread());
-    acs_lock_release(&context->core.lock);
 }
 
 acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
@@ -160,12 +158,11 @@ acs_status acs_failures_refuse(acs_context *context, const acs_site *site)
 
 acs_status acs_failures_first_of(acs_context *context, acs_error *error)
 {
-    acs_lock_acquire(&context->core.lock);
-    acs_error first = context->failures->first;
-    acs_lock_release(&context->core.lock);
-    if (first.status != ACS_OK && error)
-        acs_error_copy(error, &first);
-    return first.status;
+    ACS_HOLD(&context->core.lock);
+    const acs_error *first = &context->failures->first;
+    if (first->status != ACS_OK && error)
+        acs_error_copy(error, first);
+    return first->status;
 }
 
 acs_status acs_failures_of_locked(acs_context *context, acs_op op)
@@ -190,9 +187,8 @@ static void find_locked(const acs_failures *failures, acs_op op, acs_error *foun
 acs_status acs_failures_find(acs_context *context, acs_op op, acs_error *error)
 {
     acs_error found;
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     find_locked(context->failures, op, &found);
-    acs_lock_release(&context->core.lock);
     if (found.status != ACS_OK && error)
         acs_error_copy(error, &found);
     return found.status;
@@ -205,7 +201,7 @@ uint64_t acs_failures_forgot(const acs_context *context)
 
 void acs_failures_clear(acs_context *context)
 {
-    acs_lock_acquire(&context->core.lock);
+    ACS_HOLD(&context->core.lock);
     acs_failures *failures = context->failures;
     if (failures->bad.count || failures->bad.vague_first) /* relaxed: a counter, which tells of no other data */
         atomic_fetch_add_explicit(&failures->forgot, 1, memory_order_relaxed);
@@ -213,6 +209,5 @@ void acs_failures_clear(acs_context *context)
     failures->first = failures->fault;
     const bool left = failures->bad.count > 0 || failures->bad.vague_first != 0 || failures->first.status != ACS_OK;
     atomic_store_explicit(&context->has_failures, left, memory_order_relaxed); /* F: no thread waits for a forgotten op */
-    acs_lock_release(&context->core.lock);
 }
 

@@ -7,7 +7,6 @@
 
 #include "api/expand.h"
 #include "api/failures.h"
-#include "api/shares.h"
 #include "api/threads.h"
 #include "api/wait.h"
 #include "base/tuning.h"

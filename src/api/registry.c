@@ -76,34 +76,31 @@ acs_context *acs_registry_take(void)
 
 void acs_registry_give(acs_context *context)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     context->next = g_free;
     g_free = context;
-    pthread_mutex_unlock(&g_mutex);
 }
 
 void acs_registry_keep(acs_context *context)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     context->next = g_kept;
     g_kept = context;
-    pthread_mutex_unlock(&g_mutex);
 }
 
 /* ------------------------------------------------------------------------------------------------------- open ones */
 
 void acs_registry_add(acs_context *context)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     context->next = g_open;
     g_open = context;
-    pthread_mutex_unlock(&g_mutex);
 }
 
 /* Waits while acs_compat_drain has the context pinned. */
 void acs_registry_remove(acs_context *context)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     while (context->pins > 0)
         pthread_cond_wait(&g_unpinned, &g_mutex);
     acs_context **at = &g_open;
@@ -111,37 +108,33 @@ void acs_registry_remove(acs_context *context)
         at = &(*at)->next;
     if (*at)
         *at = context->next;
-    pthread_mutex_unlock(&g_mutex);
 }
 
 void acs_registry_visit(void (*visit)(acs_context *context))
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     for (acs_context *context = g_open; context; context = context->next)
         visit(context);
-    pthread_mutex_unlock(&g_mutex);
 }
 
 uint32_t acs_registry_pin_all(acs_context **pinned, uint32_t capacity)
 {
     uint32_t count = 0;
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     for (acs_context *context = g_open; context && count < capacity; context = context->next) {
         if (context->fork_generation != acs_registry_fork_generation())
             continue;
         context->pins++;
         pinned[count++] = context;
     }
-    pthread_mutex_unlock(&g_mutex);
     return count;
 }
 
 void acs_registry_unpin(acs_context *context)
 {
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     if (--context->pins == 0)
         pthread_cond_broadcast(&g_unpinned);
-    pthread_mutex_unlock(&g_mutex);
 }
 
 static bool has_memory_at(const acs_context *context, uint64_t address, acs_block *block)
@@ -159,12 +152,11 @@ static bool has_memory_at(const acs_context *context, uint64_t address, acs_bloc
 const acs_context *acs_context_other(const acs_context *context, uint64_t address, acs_block *block)
 {
     *block = (acs_block){0};
-    pthread_mutex_lock(&g_mutex);
+    ACS_HOLD_MUTEX(&g_mutex);
     const acs_context *other = g_open;
     while (other && (other == context || other->fork_generation != context->fork_generation ||
                      !has_memory_at(other, address, block)))
         other = other->next;
-    pthread_mutex_unlock(&g_mutex);
     return other;
 }
 

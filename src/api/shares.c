@@ -2,7 +2,7 @@
  * Shares of a device: acs_share_find, and the share that a launch gets. Runs on callers' threads. It asks the backend once
  * for each share and remembers the answer; it takes no lock, and never chooses a stream.
  */
-#include "api/shares.h"
+#include "api/draft.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -49,9 +49,7 @@ acs_status acs_share_find(acs_context *context, uint32_t device, uint32_t percen
     if (percent < 1 || percent > PERCENT_ALL)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_share_find: a share of %u percent; 1 to %d are possible", percent,
                         PERCENT_ALL);
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (device >= context->backend->devices)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_share_find: there is no device %u; the context has %u", device,
                         context->backend->devices);

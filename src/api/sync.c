@@ -29,9 +29,7 @@ static void end_wait(acs_context *context, acs_op op)
 
 acs_status acs_sync(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_SECTIONS))
         ACS_TRY(context->hooks->may_wait(context, __func__));
     (void)acs_context_drain(context, __func__);
@@ -51,9 +49,7 @@ acs_status acs_context_check_op(acs_context *context, acs_op op, const char *fun
 
 acs_status acs_wait(acs_context *context, acs_op op)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     ACS_TRY(acs_context_check_op(context, op, __func__));
     if (ACS_UNLIKELY(acs_nvtx_taken))
         acs_nvtx_push_wait(__func__, op);
@@ -67,15 +63,13 @@ acs_status acs_wait(acs_context *context, acs_op op)
 
 acs_status acs_query(acs_context *context, acs_op op)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     ACS_TRY(acs_context_check_op(context, op, __func__));
     if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_REPEATS))
         context->hooks->flush(context, op, false);
     const acs_wait_condition ended = {.type = ACS_WAIT_FOR_OP, .op = op};
     if (!acs_core_true(&context->core, &ended)) {
-        if (acs_context_unattended(context))
+        if (acs_workers_asleep(context))
             (void)acs_context_step(context);
         (void)acs_watchdog_look_now(context);
         if (!acs_core_true(&context->core, &ended))
@@ -119,9 +113,7 @@ acs_status acs_wait_range(acs_context *context, const void *ptr, size_t bytes, a
 
 acs_status acs_step(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (ACS_UNLIKELY(acs_context_modes(context) & ACS_MODE_REPEATS))
         context->hooks->flush(context, UINT64_MAX, false);
     return acs_context_step(context) || acs_watchdog_look_now(context) ? ACS_OK : ACS_NOT_READY;
@@ -131,9 +123,7 @@ acs_status acs_step(acs_context *context)
 
 acs_status acs_context_error(acs_context *context, acs_error *error)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     (void)too_large(context);
     return acs_failures_first(context, error);
 }
@@ -146,9 +136,7 @@ acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error)
 
 acs_status acs_clear(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (context->hooks)
         context->hooks->clear(context);
     const bool again = acs_context_drain(context, __func__);
@@ -162,9 +150,7 @@ acs_status acs_clear(acs_context *context)
 
 acs_status acs_stats(acs_context *context, acs_statistics *stats)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (!stats || stats->size < sizeof stats->size)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_stats: set stats->size to sizeof(acs_statistics)");
     acs_statistics now;
@@ -177,9 +163,7 @@ acs_status acs_stats(acs_context *context, acs_statistics *stats)
 
 acs_status acs_reaches(acs_context *context, const void *ptr)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     const acs_backend_ops *ops = context->backend->ops;
     return ops->reaches ? ops->reaches(context->backend, (uint64_t)(uintptr_t)ptr) : ACS_OK;
 }

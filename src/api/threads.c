@@ -40,11 +40,6 @@ void acs_wake_somebody(acs_context *context)
         acs_eventcount_notify(&context->work);
 }
 
-bool acs_context_unattended(acs_context *context)
-{
-    return acs_workers_asleep(context);
-}
-
 uint64_t acs_context_now_ns(void *user)
 {
     acs_context *context = user;

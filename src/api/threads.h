@@ -30,10 +30,11 @@ static inline void acs_host_thread_give_up(acs_context *context)
     atomic_store_explicit(&context->host_thread, 3, memory_order_release); /* B: pairs with has_host_thread */
 }
 
-/* Whether no worker is awake. A worker that falls asleep looks for work after this turned true. */
+/*
+ * Whether no worker is awake, so that a caller has to step itself. A worker that falls asleep looks for work after this
+ * turned true.
+ */
 bool acs_workers_asleep(acs_context *context);
-/* The same, for other files: the caller has to step itself. */
-bool acs_context_unattended(acs_context *context);
 /* There is work: wake a worker unless one is awake. Without workers, wake the callers that wait. */
 void acs_wake_somebody(acs_context *context);
 /* Wake the threads for which a step found news. */

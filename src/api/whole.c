@@ -1,9 +1,9 @@
 /*
- * The allocation in which an address lies (whole.h): asks the context's own tables, then memory that the program
+ * The allocation in which an address lies (expand.h): asks the context's own tables, then memory that the program
  * registered, then the backend. Called by expand.c in the caller's thread. Keeps nothing: memory of others may be freed,
  * and given out anew, between two calls.
  */
-#include "api/whole.h"
+#include "api/expand.h"
 
 /* Look among the blocks of one table of pools. */
 static acs_whole find_pooled(acs_memory *memory, uint64_t address, acs_block *block)

@@ -303,9 +303,7 @@ acs_status acs_graph_begin(acs_context *context, void *stream, acs_graph **graph
     if (!graph)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "the place of the graph is NULL");
     *graph = NULL;
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (!context->backend->ops->capture)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "only the CUDA backend has captures");
     acs_graph *made = calloc(1, sizeof *made);

@@ -70,9 +70,7 @@ static acs_status refuse_memory(const void *ptr, size_t bytes, const char *funct
 
 acs_status acs_check_register(acs_context *context, const void *ptr, size_t bytes)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (!ptr || !bytes || bytes >= (uint64_t)1 << 47) /* addresses of a process have 47 bits */
         return refuse_memory(ptr, bytes, __func__);
     acs_checks *all = context->checks;
@@ -89,9 +87,7 @@ acs_status acs_check_register(acs_context *context, const void *ptr, size_t byte
 
 acs_status acs_check_unregister(acs_context *context, const void *ptr)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     acs_checks *all = context->checks;
     if (!all)
         return ACS_OK;

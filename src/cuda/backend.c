@@ -47,7 +47,7 @@ static acs_leave cuda_leave(acs_backend *backend)
     return ACS_LEFT_DEVICE;
 }
 
-static void devices_close(acs_backend *backend)
+static void cuda_close(acs_backend *backend)
 {
     acs_cuda *first = first_of(backend);
     for (uint32_t i = backend->devices; i-- > 1;)
@@ -62,7 +62,6 @@ static void devices_close(acs_backend *backend)
  */
 static void enable_peers(acs_cuda *self)
 {
-    acs_cuda_scope scope;
     for (uint32_t i = 0; i < self->base.devices; i++) {
         acs_cuda *other = self->members[i];
         int can = 0;
@@ -71,11 +70,10 @@ static void enable_peers(acs_cuda *self)
             continue;
         }
         if (!self->cu.cuDeviceCanAccessPeer || !self->cu.cuCtxEnablePeerAccess ||
-            self->cu.cuDeviceCanAccessPeer(&can, self->device, other->device) != CUDA_SUCCESS || !can ||
-            acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
+            self->cu.cuDeviceCanAccessPeer(&can, self->device, other->device) != CUDA_SUCCESS || !can)
             continue;
-        CUresult result = self->cu.cuCtxEnablePeerAccess(other->context, 0);
-        acs_cuda_scope_leave(self, &scope);
+        ACS_CUDA_SCOPE(self);
+        const CUresult result = scope.entered ? scope.entered : self->cu.cuCtxEnablePeerAccess(other->context, 0);
         if (result == CUDA_SUCCESS || result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
             self->peers |= 1u << i;
         else
@@ -107,7 +105,7 @@ static acs_status open_members(const acs_backend_config *config, int device, int
         asked.member = i;
         acs_status status = acs_cuda_member_open(config, &asked, &(*first)->members[i]);
         if (status != ACS_OK) {
-            devices_close(&(*first)->base);
+            cuda_close(&(*first)->base);
             return status;
         }
     }
@@ -160,21 +158,6 @@ static acs_status devices_check(acs_backend *backend, acs_record *op)
         if (i != op->device)
             acs_cuda_meet(first_of(backend)->members[i], op);
     return ACS_OK;
-}
-
-static void devices_needs(acs_backend *backend, const acs_record *op, uint32_t *thread_registers, uint32_t *block_shared)
-{
-    acs_cuda_needs(member_of(backend, op->device), op, thread_registers, block_shared);
-}
-
-static void devices_adapt(acs_backend *backend, acs_record *op)
-{
-    acs_cuda_adapt(member_of(backend, op->device), op);
-}
-
-static void devices_submit(acs_backend *backend, acs_batch *batch)
-{
-    acs_cuda_submit(member_of(backend, batch->device), batch);
 }
 
 static acs_status devices_poll(acs_backend *backend, int slot, const acs_mark *marks, uint32_t count, uint64_t *completed)
@@ -259,48 +242,28 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
     return backend->devices;
 }
 
-static acs_status devices_share_find(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info)
-{
-    return acs_cuda_share_find(member_of(backend, device), device, percent, info);
-}
+/* What is the same for one device and for several: these find the member by themselves, or need none. */
+#define OPS_OF_BOTH                                                                                                    \
+    .id = ACS_BACKEND_CUDA, .close = cuda_close, .give_up = cuda_give_up, .leave = cuda_leave,                         \
+    .thread_enter = acs_cuda_thread_enter,                                                                             \
+    .needs = acs_cuda_needs, .adapt = acs_cuda_adapt, .submit = acs_cuda_submit,                                       \
+    .event_release = acs_cuda_event_release, .memory_state = acs_cuda_memory_state, .reaches = acs_cuda_reaches,       \
+    .memory_range = acs_cuda_memory_range, .kernel_name = acs_cuda_kernel_name, .read_cell = acs_cuda_read_cell,       \
+    .executor_add = acs_cuda_executor_add, .share_find = acs_cuda_share_find, .capacity = acs_cuda_capacity,           \
+    .times_begin = acs_cuda_device_times_begin, .times_take = acs_cuda_device_times_take, .capture = &acs_cuda_capture
 
 static const acs_backend_ops g_devices_ops = {
-    .id = ACS_BACKEND_CUDA,
-    .open = devices_open,
-    .close = devices_close,
-    .give_up = cuda_give_up,
-    .leave = cuda_leave,
-    .thread_enter = acs_cuda_thread_enter,
+    OPS_OF_BOTH,
     .check = devices_check,
-    .needs = devices_needs,
-    .adapt = devices_adapt,
-    .submit = devices_submit,
     .poll = devices_poll,
     .stream_record = devices_stream_record,
-    .event_release = acs_cuda_event_release,
     .memory_alloc = devices_memory_alloc,
     .memory_free = devices_memory_free,
-    .memory_state = acs_cuda_memory_state,
-    .reaches = acs_cuda_reaches,
-    .memory_range = acs_cuda_memory_range,
-    .kernel_name = acs_cuda_kernel_name,
-    .read_cell = acs_cuda_read_cell,
-    .executor_add = acs_cuda_executor_add,
     .links = devices_links,
-    .share_find = devices_share_find,
-    .capacity = acs_cuda_capacity,
     .memory_device = devices_memory_device,
-    .times_begin = acs_cuda_device_times_begin,
-    .times_take = acs_cuda_device_times_take,
-    .capture = &acs_cuda_capture,
 };
 
 /* ---------------------------------------------------------------------------------------------------- one device */
-
-static void cuda_close(acs_backend *backend)
-{
-    acs_cuda_member_close((acs_cuda *)backend);
-}
 
 static acs_status cuda_open(const acs_backend_config *config, acs_backend **backend)
 {
@@ -314,33 +277,14 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
 }
 
 const acs_backend_ops acs_backend_cuda = {
-    .id = ACS_BACKEND_CUDA,
+    OPS_OF_BOTH,
     .open = cuda_open,
-    .close = cuda_close,
-    .give_up = cuda_give_up,
-    .leave = cuda_leave,
-    .thread_enter = acs_cuda_thread_enter,
     .check = acs_cuda_check,
-    .needs = acs_cuda_needs,
-    .adapt = acs_cuda_adapt,
     .call_find = acs_cuda_call_find,
     .call_adapt = acs_cuda_call_adapt,
-    .submit = acs_cuda_submit,
     .elapsed = acs_cuda_elapsed,
     .poll = acs_cuda_poll,
     .stream_record = acs_cuda_stream_record,
-    .event_release = acs_cuda_event_release,
     .memory_alloc = acs_cuda_memory_alloc,
     .memory_free = acs_cuda_memory_free,
-    .memory_state = acs_cuda_memory_state,
-    .reaches = acs_cuda_reaches,
-    .memory_range = acs_cuda_memory_range,
-    .kernel_name = acs_cuda_kernel_name,
-    .read_cell = acs_cuda_read_cell,
-    .executor_add = acs_cuda_executor_add,
-    .share_find = acs_cuda_share_find,
-    .capacity = acs_cuda_capacity,
-    .times_begin = acs_cuda_device_times_begin,
-    .times_take = acs_cuda_device_times_take,
-    .capture = &acs_cuda_capture,
 };

@@ -96,7 +96,7 @@ static _Atomic(acs_cuda_call *) *cell_of(acs_cuda_calls *calls, const acs_call_p
 static acs_cuda_call *call_add(acs_cuda *self, const acs_call_params *params, const acs_call_key *key)
 {
     acs_cuda_calls *calls = self->calls;
-    acs_lock_acquire(&self->lock);
+    ACS_HOLD(&self->lock);
     _Atomic(acs_cuda_call *) *cell = cell_of(calls, params, key);
     acs_cuda_call *call = atomic_load_explicit(cell, memory_order_relaxed); /* relaxed: written under this lock only */
     if (!call && calls->used < CALLS_MOST && (call = calloc(1, sizeof *call)) != NULL) {
@@ -108,7 +108,6 @@ static acs_cuda_call *call_add(acs_cuda *self, const acs_call_params *params, co
         calls->used++;
         atomic_store_explicit(cell, call, memory_order_release); /* A */
     }
-    acs_lock_release(&self->lock);
     return call;
 }
 

@@ -87,7 +87,7 @@ void acs_cuda_scratches_fini(acs_cuda *self)
 /* Take the first spare block that is large enough; there are few sizes. */
 static scratch *scratch_spare(acs_cuda_scratches *all, size_t bytes)
 {
-    acs_lock_acquire(&all->lock);
+    ACS_HOLD(&all->lock);
     scratch **at = &all->spare;
     while (*at && (*at)->bytes < bytes)
         at = &(*at)->next;
@@ -95,7 +95,6 @@ static scratch *scratch_spare(acs_cuda_scratches *all, size_t bytes)
     if (block)
         *at = block->next;
     all->used++;
-    acs_lock_release(&all->lock);
     return block;
 }
 
@@ -109,9 +108,8 @@ static acs_status scratch_take(acs_cuda *self, size_t bytes, scratch **taken)
                        : ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for a library call");
     }
     if (status != ACS_OK) {
-        acs_lock_acquire(&self->scratches->lock);
+        ACS_HOLD(&self->scratches->lock);
         self->scratches->used--;
-        acs_lock_release(&self->scratches->lock);
         free(block);
         return status;
     }
@@ -138,6 +136,6 @@ acs_status acs_cuda_scratch_give(acs_cuda *self, CUgraph graph, size_t bytes, vo
     }
     if (result == CUDA_SUCCESS)
         return ACS_OK;
-    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
-                    "the graph cannot keep scratch memory: %s", acs_cuda_text((int)result));
+    return ACS_CUDA_FAIL(self, ACS_ERR_LAUNCH, result, "the graph cannot keep scratch memory: %s",
+                         acs_cuda_text((int)result));
 }

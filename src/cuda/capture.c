@@ -33,12 +33,6 @@ static acs_status void_capture(CUstream stream)
                     (void *)stream);
 }
 
-static acs_status stream_failed(acs_cuda *self, CUstream stream, CUresult result)
-{
-    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result, "the stream %p: %s",
-                    (void *)stream, acs_cuda_text((int)result));
-}
-
 /* Copy handles of nodes, which are pointers, to the runtime's list of pointers. */
 static bool nodes_set(acs_nodes *nodes, const CUgraphNode *list, size_t count)
 {
@@ -51,6 +45,12 @@ static CUresult follow(acs_cuda *self, CUstream stream, const acs_nodes *nodes)
                                                       CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 }
 
+/* Enter a scope to the end of the block, or return the error. */
+#define SCOPE_OR_FAIL(self)                                                                                            \
+    ACS_CUDA_SCOPE(self);                                                                                              \
+    if (scope.entered != CUDA_SUCCESS)                                                                                 \
+        return acs_cuda_scope_failed(self, scope.entered)
+
 static acs_status no_memory(void)
 {
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the nodes of a capture");
@@ -58,15 +58,20 @@ static acs_status no_memory(void)
 
 /* --------------------------------------------------------------------------------------------------------- asking */
 
-static acs_status look(acs_cuda *self, CUstream stream, CUcontext current, uint64_t *id, acs_nodes *nodes)
+static acs_status capture_look(acs_backend *backend, void *stream, uint64_t *id, acs_nodes *nodes)
 {
+    acs_cuda *self = (acs_cuda *)backend;
+    CUcontext current = NULL;
     capture_view v;
+    *id = 0;
+    (void)self->cu.cuCtxGetCurrent(&current); /* on an error it stays NULL; the stream's own context decides */
+    SCOPE_OR_FAIL(self);
     CUresult result = view(self, stream, &v);
     if (result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, (int)result,
                         "the legacy stream cannot be used while a stream that synchronises with it is being captured");
     if (result != CUDA_SUCCESS)
-        return stream_failed(self, stream, result);
+        return acs_cuda_stream_failed(self, stream, result);
     if (v.status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
         return void_capture(stream);
     if (v.status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
@@ -78,34 +83,12 @@ static acs_status look(acs_cuda *self, CUstream stream, CUcontext current, uint6
     return ACS_OK;
 }
 
-static acs_status enter(acs_cuda *self, acs_cuda_scope *scope)
-{
-    CUresult result = acs_cuda_scope_enter(self, scope);
-    if (result == CUDA_SUCCESS)
-        return ACS_OK;
-    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
-                    "cuda: the device cannot be selected: %s", acs_cuda_text((int)result));
-}
-
-static acs_status capture_look(acs_backend *backend, void *stream, uint64_t *id, acs_nodes *nodes)
-{
-    acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
-    CUcontext current = NULL;
-    *id = 0;
-    (void)self->cu.cuCtxGetCurrent(&current); /* on an error it stays NULL; the stream's own context decides */
-    ACS_TRY(enter(self, &scope));
-    acs_status status = look(self, stream, current, id, nodes);
-    acs_cuda_scope_leave(self, &scope);
-    return status;
-}
-
 /* Look up the capture that the runtime means. A later capture of the same stream is refused. */
 static acs_status expect(acs_cuda *self, CUstream stream, uint64_t id, capture_view *v)
 {
     CUresult result = view(self, stream, v);
     if (result != CUDA_SUCCESS)
-        return stream_failed(self, stream, result);
+        return acs_cuda_stream_failed(self, stream, result);
     if (v->status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
         return void_capture(stream);
     if (v->status != CU_STREAM_CAPTURE_STATUS_ACTIVE || v->id != id)
@@ -118,17 +101,11 @@ static acs_status expect(acs_cuda *self, CUstream stream, uint64_t id, capture_v
 static acs_status capture_follow(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *nodes)
 {
     acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
     capture_view v;
-    ACS_TRY(enter(self, &scope));
-    acs_status status = expect(self, stream, id, &v);
-    if (status == ACS_OK) {
-        CUresult result = follow(self, stream, nodes);
-        if (result != CUDA_SUCCESS)
-            status = stream_failed(self, stream, result);
-    }
-    acs_cuda_scope_leave(self, &scope);
-    return status;
+    SCOPE_OR_FAIL(self);
+    ACS_TRY(expect(self, stream, id, &v));
+    const CUresult result = follow(self, stream, nodes);
+    return result == CUDA_SUCCESS ? ACS_OK : acs_cuda_stream_failed(self, stream, result);
 }
 
 /*
@@ -214,10 +191,12 @@ static CUgraphEdgeData *programmatic_data(uint32_t count)
 }
 
 /* Driver 580 gives all edges of a call the data of the first one, so edges of different types need calls of their own. */
-static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
-                             bool programmatic)
+static acs_status capture_link(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
+                               bool programmatic)
 {
+    acs_cuda *self = (acs_cuda *)backend;
     capture_view v;
+    SCOPE_OR_FAIL(self);
     ACS_TRY(expect(self, stream, id, &v));
     if (!from->count)
         return ACS_OK;
@@ -231,19 +210,8 @@ static acs_status link_nodes(acs_cuda *self, CUstream stream, uint64_t id, const
     free(data);
     if (result == CUDA_SUCCESS)
         return ACS_OK;
-    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
-                    "edges could not be added to the captured graph: %s", acs_cuda_text((int)result));
-}
-
-static acs_status capture_link(acs_backend *backend, void *stream, uint64_t id, const acs_nodes *from, const acs_nodes *to,
-                               bool programmatic)
-{
-    acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
-    ACS_TRY(enter(self, &scope));
-    acs_status status = link_nodes(self, stream, id, from, to, programmatic);
-    acs_cuda_scope_leave(self, &scope);
-    return status;
+    return ACS_CUDA_FAIL(self, ACS_ERR_LAUNCH, result, "edges could not be added to the captured graph: %s",
+                         acs_cuda_text((int)result));
 }
 
 /* -------------------------------------------------------------------------------------- edges of the stream's order */
@@ -299,11 +267,14 @@ static CUresult remove_edges(acs_cuda *self, CUgraph graph, CUgraphNode node, co
     return self->cu.cuGraphRemoveDependencies(graph, from, lists, data, count);
 }
 
-static acs_status detach_node(acs_cuda *self, CUstream stream, uint64_t id, CUgraphNode node, const acs_nodes *to,
-                               bool *programmatic)
+static acs_status capture_detach(acs_backend *backend, void *stream, uint64_t id, void *node, const acs_nodes *to,
+                                 bool *programmatic)
 {
+    acs_cuda *self = (acs_cuda *)backend;
     capture_view v;
     size_t count = 0;
+    *programmatic = false;
+    SCOPE_OR_FAIL(self);
     ACS_TRY(expect(self, stream, id, &v));
     CUresult result = self->cu.cuGraphNodeGetDependentNodes(node, NULL, NULL, &count);
     if (result == CUDA_SUCCESS) {
@@ -320,32 +291,16 @@ static acs_status detach_node(acs_cuda *self, CUstream stream, uint64_t id, CUgr
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     *programmatic = false;
-    return acs_cuda_note(self, result) ? stream_failed(self, stream, result) : ACS_NOT_READY;
-}
-
-static acs_status capture_detach(acs_backend *backend, void *stream, uint64_t id, void *node, const acs_nodes *to,
-                                 bool *programmatic)
-{
-    acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
-    *programmatic = false;
-    ACS_TRY(enter(self, &scope));
-    acs_status status = detach_node(self, stream, id, (CUgraphNode)node, to, programmatic);
-    acs_cuda_scope_leave(self, &scope);
-    return status;
+    return acs_cuda_note(self, result) ? acs_cuda_stream_failed(self, stream, result) : ACS_NOT_READY;
 }
 
 static acs_status capture_scratch(acs_backend *backend, void *stream, uint64_t id, size_t bytes, void **memory)
 {
     acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
     capture_view v;
-    ACS_TRY(enter(self, &scope));
-    acs_status status = expect(self, stream, id, &v);
-    if (status == ACS_OK)
-        status = acs_cuda_scratch_give(self, v.graph, bytes, memory);
-    acs_cuda_scope_leave(self, &scope);
-    return status;
+    SCOPE_OR_FAIL(self);
+    ACS_TRY(expect(self, stream, id, &v));
+    return acs_cuda_scratch_give(self, v.graph, bytes, memory);
 }
 
 /* --------------------------------------------------------------------------------------------------------- adding */
@@ -428,9 +383,8 @@ static acs_status send(acs_cuda *self, CUstream stream, acs_record *op, void *sc
                                         op->u.copy.bytes, stream);
     if (result == CUDA_SUCCESS)
         return ACS_OK;
-    return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
-                    "'%s' could not become a node of the captured graph: %s", acs_record_name(op),
-                    acs_cuda_text((int)result));
+    return ACS_CUDA_FAIL(self, ACS_ERR_LAUNCH, result, "'%s' could not become a node of the captured graph: %s",
+                         acs_record_name(op), acs_cuda_text((int)result));
 }
 
 static acs_status add_empty(acs_cuda *self, CUgraph graph, const acs_nodes *behind, acs_nodes *ends)
@@ -439,8 +393,8 @@ static acs_status add_empty(acs_cuda *self, CUgraph graph, const acs_nodes *behi
     CUresult result =
         self->cu.cuGraphAddEmptyNode(&node, graph, (const CUgraphNode *)(const void *)behind->list, behind->count);
     if (result != CUDA_SUCCESS)
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_LAUNCH, (int)result,
-                        "an empty node could not be added: %s", acs_cuda_text((int)result));
+        return ACS_CUDA_FAIL(self, ACS_ERR_LAUNCH, result, "an empty node could not be added: %s",
+                             acs_cuda_text((int)result));
     return acs_nodes_add(ends, node) ? ACS_OK : no_memory();
 }
 
@@ -455,7 +409,7 @@ static acs_status restore_order(acs_cuda *self, CUstream stream, uint64_t id, co
     if (status == ACS_OK)
         result = follow(self, stream, own);
     if (result != CUDA_SUCCESS)
-        status = stream_failed(self, stream, result);
+        status = acs_cuda_stream_failed(self, stream, result);
     if (status == ACS_OK || status == ACS_ERR_STATE || status == ACS_ERR_DEVICE)
         return status;
     acs_error why = *acs_error_thread();
@@ -464,11 +418,18 @@ static acs_status restore_order(acs_cuda *self, CUstream stream, uint64_t id, co
                     (void *)stream, why.text);
 }
 
-static acs_status add_op_node(acs_cuda *self, CUstream stream, uint64_t id, acs_record *op, void *scratch_memory,
-                      const acs_nodes *behind, acs_nodes *ends)
+static acs_status capture_add(acs_backend *backend, void *stream, uint64_t id, acs_record *op, void *scratch_memory,
+                              const acs_nodes *behind, acs_nodes *ends)
 {
+    acs_cuda *self = (acs_cuda *)backend;
     capture_view v;
     acs_nodes own = {NULL, 0, 0};
+    ends->count = 0;
+    if (!acs_nodes_set(ends, behind->list, behind->count))
+        return no_memory();
+    if (!op)
+        ends->count = 0;
+    SCOPE_OR_FAIL(self);
     ACS_TRY(expect(self, stream, id, &v));
     if (!op)
         return add_empty(self, v.graph, behind, ends);
@@ -477,7 +438,7 @@ static acs_status add_op_node(acs_cuda *self, CUstream stream, uint64_t id, acs_
     acs_status status = ACS_OK;
     CUresult result = follow(self, stream, behind);
     if (result != CUDA_SUCCESS) {
-        status = stream_failed(self, stream, result);
+        status = acs_cuda_stream_failed(self, stream, result);
     } else {
         status = send(self, stream, op, scratch_memory);
         acs_error sent = *acs_error_thread();
@@ -488,22 +449,6 @@ static acs_status add_op_node(acs_cuda *self, CUstream stream, uint64_t id, acs_
             *acs_error_thread() = sent;
     }
     acs_nodes_fini(&own);
-    return status;
-}
-
-static acs_status capture_add(acs_backend *backend, void *stream, uint64_t id, acs_record *op, void *scratch_memory,
-                              const acs_nodes *behind, acs_nodes *ends)
-{
-    acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
-    ends->count = 0;
-    if (!acs_nodes_set(ends, behind->list, behind->count))
-        return no_memory();
-    if (!op)
-        ends->count = 0;
-    ACS_TRY(enter(self, &scope));
-    acs_status status = add_op_node(self, stream, id, op, scratch_memory, behind, ends);
-    acs_cuda_scope_leave(self, &scope);
     return status;
 }
 

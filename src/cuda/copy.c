@@ -146,8 +146,7 @@ static void become(acs_cuda *self, acs_record *op, const acs_record *pattern, ui
 
 void acs_cuda_adapt(acs_backend *backend, acs_record *op)
 {
-    acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
+    acs_cuda *self = ((acs_cuda *)backend)->members[op->device];
     bool copy = op->kind == ACS_KIND_MEMCPY;
     /* Read before the launch, in the same place, is written. */
     const uint64_t bytes = op->u.copy.bytes, rows = op->u.copy.rows, pitch = op->u.copy.pitch;
@@ -159,10 +158,8 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     if (!self->copies || bytes == 0 || bytes * rows > most || (copy && overlap(dst, src, all)) ||
         acs_cuda_fault(self))
         return;
-    if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
-        return;
-    bool fits = reaches(self, dst, all) && (!copy || reaches(self, src, all));
-    acs_cuda_scope_leave(self, &scope);
+    ACS_CUDA_SCOPE(self);
+    const bool fits = scope.entered == CUDA_SUCCESS && reaches(self, dst, all) && (!copy || reaches(self, src, all));
     const uint64_t blocks = (bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES;
     if (fits && rows > 1)
         become(self, op, &self->copies->rows, rows * blocks, (const uint64_t[]){dst, src, bytes, pitch});

@@ -271,7 +271,7 @@ const char *acs_cupti_start(const acs_options *options)
     const acs_cupti_detail detail = acs_cupti_wanted(options);
     if (detail == ACS_CUPTI_OFF)
         return "it is not wanted";
-    (void)pthread_mutex_lock(&g.lock);
+    ACS_HOLD_MUTEX(&g.lock);
     if (!g.tried) {
         acs_cuda_connections_prepare((uint32_t)options->streams); /* while the process has one thread: CUPTI has its own */
         g.refusal = start_locked(detail);
@@ -279,17 +279,13 @@ const char *acs_cupti_start(const acs_options *options)
         g.tried = true;
     }
     const bool fits = g.detail == detail || options->trace_times == ACS_TRACE_TIMES_AUTO;
-    const char *why = g.refusal || fits ? g.refusal : "CUPTI has started in this process with another ACS_TRACE_TIMES";
-    (void)pthread_mutex_unlock(&g.lock);
-    return why;
+    return g.refusal || fits ? g.refusal : "CUPTI has started in this process with another ACS_TRACE_TIMES";
 }
 
 acs_cupti_detail acs_cupti_started(void)
 {
-    (void)pthread_mutex_lock(&g.lock);
-    const acs_cupti_detail detail = g.detail;
-    (void)pthread_mutex_unlock(&g.lock);
-    return detail;
+    ACS_HOLD_MUTEX(&g.lock);
+    return g.detail;
 }
 
 /* Before main, if the environment asks for a trace: the program's first CUDA call may come before acs_open. */
@@ -327,11 +323,10 @@ void acs_cupti_node(uint64_t backend, acs_op launch, CUgraphNode node, acs_op op
     uint64_t id = 0;
     if (g.cuptiGetGraphNodeId(node, &id) != CUPTI_SUCCESS)
         return;
-    (void)pthread_mutex_lock(&g.lock);
+    ACS_HOLD_MUTEX(&g.lock);
     node_op *n = ring_add(&g.nodes);
     if (n)
         *n = (node_op){number(backend, launch), (uint32_t)id, op};
-    (void)pthread_mutex_unlock(&g.lock);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- take */

@@ -32,8 +32,7 @@ void acs_cuda_decide_fini(acs_cuda *self)
 {
     const CUresult result = self->quiet ? self->cu.cuStreamDestroy(self->quiet) : CUDA_SUCCESS;
     self->quiet = NULL;
-    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-        acs_log(ACS_LOG_WARN, "cuda: close: the stream of decisions: %s", acs_cuda_text((int)result));
+    acs_cuda_close_note(self, "the stream of decisions", result);
 }
 
 /* ------------------------------------------------------------------------------------------------------- by the host */
@@ -65,12 +64,10 @@ CUresult acs_cuda_cell_wait(acs_cuda *self, const acs_record *op, CUstream strea
 acs_status acs_cuda_read_cell(acs_backend *backend, const acs_cell *cell, acs_cell *to)
 {
     acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) { /* in a stream of the thread's own: the legacy stream may be full of other work */
+    ACS_CUDA_SCOPE(self);
+    CUresult result = scope.entered;
+    if (result == CUDA_SUCCESS) /* in a stream of the thread's own: the legacy stream may be full of other work */
         result = copy_now(self, to, cell, sizeof *to, CU_STREAM_PER_THREAD);
-        acs_cuda_scope_leave(self, &scope);
-    }
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     acs_cuda_lose(self, result);
@@ -154,9 +151,8 @@ static acs_cuda_captured_decision *find_captured(acs_cuda *self, CUgraph graph, 
 static CUresult set_captured(acs_cuda *self, acs_cuda_captured_decision *known)
 {
     void *args[] = {&known->decision};
-    const CUDA_KERNEL_NODE_PARAMS params = {.func = self->decide, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-                                            .blockDimX = ACS_DECISION_THREADS, .blockDimY = 1, .blockDimZ = 1,
-                                            .kernelParams = args};
+    const CUDA_KERNEL_NODE_PARAMS params =
+        acs_cuda_node_params(self->decide, (acs_dim3){1, 1, 1}, (acs_dim3){ACS_DECISION_THREADS, 1, 1}, 0, args);
     return self->cu.cuGraphKernelNodeSetParams(known->node, &params);
 }
 
@@ -230,20 +226,17 @@ CUresult acs_cuda_decide_before(acs_cuda *self, const acs_record *op, CUgraph gr
 
 CUresult acs_cuda_decide_node(acs_cuda *self, const acs_record *op, CUgraph graph, CUgraphNode node)
 {
-    CUlaunchAttributeValue value = {.deviceUpdatableKernelNode = {.deviceUpdatable = 1}};
     if (op->flags & ACS_RECORD_DECIDES) {
         remember(self, graph, node, acs_record_decision(op)->cell, acs_record_decision(op));
         return CUDA_SUCCESS;
     }
     acs_cuda_captured_decision *known = find_captured(self, graph, op->cell);
-    CUresult result =
-        self->cu.cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    uint64_t handle;
+    const CUresult result = acs_cuda_node_give(self, node, &handle);
     if (result != CUDA_SUCCESS)
         return result;
     const uint32_t target = known->decision.target_count++;
-    known->decision.target[target] = (uint64_t)(uintptr_t)value.deviceUpdatableKernelNode.devNode;
+    known->decision.target[target] = handle;
     known->decision.target_grids |= (uint32_t)((op->flags & ACS_RECORD_GRID_DECIDED) != 0) << target;
     return set_captured(self, known);
 }

@@ -98,8 +98,7 @@ void acs_cuda_device_fini(acs_cuda *self)
     const bool stays = atomic_load_explicit(&self->code_stays, memory_order_relaxed); /* relaxed: no call is under way */
     CUresult result = self->library && !stays ? self->cu.cuLibraryUnload(self->library) : CUDA_SUCCESS;
     self->library = NULL;
-    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-        acs_log(ACS_LOG_WARN, "cuda: close: device code: %s", acs_cuda_text((int)result));
+    acs_cuda_close_note(self, "device code", result);
 }
 
 CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name)

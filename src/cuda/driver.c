@@ -69,6 +69,12 @@ bool acs_cuda_note(acs_cuda *self, CUresult result)
     return true;
 }
 
+void acs_cuda_close_note(acs_cuda *self, const char *what, CUresult result)
+{
+    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+        acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
+}
+
 int acs_cuda_fault(const acs_cuda *self)
 {
     return atomic_load_explicit(&self->members[0]->fault, memory_order_relaxed); /* relaxed: see acs_cuda_lose */
@@ -106,7 +112,6 @@ const char *acs_cuda_open_text(int native)
     return acs_cuda_text(native);
 }
 
-/* The status that fits an error on the way to an open device. */
 acs_status acs_cuda_open_failed(const char *what, int native)
 {
     acs_status status = native == cudaErrorMemoryAllocation             ? ACS_ERR_MEMORY
@@ -160,6 +165,12 @@ void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope)
     if (mode != CUDA_SUCCESS || pop != CUDA_SUCCESS)
         acs_log(ACS_LOG_WARN, "cuda: a thread's context or capture mode could not be restored: %s",
                 acs_cuda_text((int)(mode != CUDA_SUCCESS ? mode : pop)));
+}
+
+acs_status acs_cuda_scope_failed(acs_cuda *self, CUresult result)
+{
+    return ACS_CUDA_FAIL(self, ACS_ERR_UNSUPPORTED, result, "cuda: the device cannot be selected: %s",
+                         acs_cuda_text((int)result));
 }
 
 /* For good: the thread belongs to this backend from now on. */

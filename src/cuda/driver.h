@@ -136,17 +136,32 @@ acs_status acs_cuda_driver_load(acs_cuda_driver *cu);
 
 /* A scope that a thread has entered, and the state that leaving it restores. */
 typedef struct acs_cuda_scope {
+    acs_cuda *self;   /* of ACS_CUDA_SCOPE, as the next one */
+    CUresult entered; /* what acs_cuda_scope_enter returned */
     bool pushed;
     CUstreamCaptureMode mode;
 } acs_cuda_scope;
 
 /*
- * CUDA_ERROR_CONTEXT_IS_DESTROYED: the device's context is no longer the one that was opened, since the program has called
- * cudaDeviceReset. The backend is marked as faulted. None of its handles and none of its pinned memory may be touched: that
- * ends the process. To look takes 10 ns (H200, driver 580).
+ * CUDA_ERROR_CONTEXT_IS_DESTROYED: the device's context is no longer the one that was opened, since the
+ * program has called cudaDeviceReset. The backend is marked as faulted. None of its handles and none of its pinned memory
+ * may be touched: that ends the process. To look takes 10 ns (H200, driver 580).
  */
 CUresult acs_cuda_scope_enter(acs_cuda *self, acs_cuda_scope *scope);
 void acs_cuda_scope_leave(acs_cuda *self, acs_cuda_scope *scope);
+/* Enter a scope, named `scope`, from here to the end of the block, in whichever way that is left. */
+#define ACS_CUDA_SCOPE(self)                                                                                           \
+    __attribute__((cleanup(acs_cuda_scope_end))) acs_cuda_scope scope = acs_cuda_scope_begin(self)
+static inline acs_cuda_scope acs_cuda_scope_begin(acs_cuda *self)
+{
+    acs_cuda_scope scope = {.self = self};
+    scope.entered = acs_cuda_scope_enter(self, &scope);
+    return scope;
+}
+static inline void acs_cuda_scope_end(acs_cuda_scope *scope)
+{
+    acs_cuda_scope_leave(scope->self, scope);
+}
 void acs_cuda_thread_enter(acs_backend *backend);
 
 /* Errors; no scope needed. */
@@ -156,6 +171,13 @@ const char *acs_cuda_text(int native);
 const char *acs_cuda_open_text(int native);
 /* Report an error of opening a device, through ACS_FAIL. */
 acs_status acs_cuda_open_failed(const char *what, int native);
+/* Report a result through ACS_FAIL: ACS_ERR_DEVICE after an error that acs_cuda_note notes, else `otherwise`. */
+#define ACS_CUDA_FAIL(self, otherwise, result, ...)                                                                    \
+    ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : (otherwise), (int)(result), __VA_ARGS__)
+/* A scope could not be entered. */
+acs_status acs_cuda_scope_failed(acs_cuda *self, CUresult result);
+/* Log an object that could not be destroyed. That is normal after a fault, and while the process exits. */
+void acs_cuda_close_note(acs_cuda *self, const char *what, CUresult result);
 /* Note a result. True: CUDA runs nothing more in this process, and the backend is marked as faulted. */
 bool acs_cuda_note(acs_cuda *self, CUresult result);
 /* Mark the backend as faulted, whatever the error, because order or completion can no longer be known. */

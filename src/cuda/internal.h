@@ -57,16 +57,16 @@ enum { ACS_CUDA_CAPTURED_DECISIONS = 8 }; /* so many are remembered */
 typedef struct acs_cuda_kernel acs_cuda_kernel;
 typedef struct acs_cuda_kernel_table acs_cuda_kernel_table;
 
-/* An event that the work of a foreign stream is recorded in. */
+/* An event that the work of a foreign stream is recorded in, or the two around a timed kernel. */
 typedef struct acs_cuda_event {
     CUevent event;
+    CUevent begin;                /* of a timed kernel, whose end is `event`; else NULL */
     acs_cuda *owner;              /* member whose context it was made in */
     struct acs_cuda_event *next;  /* list of spare events */
     struct acs_cuda_event *older; /* list of all events, for close */
 } acs_cuda_event;
 
 typedef struct acs_cuda_fill acs_cuda_fill;
-typedef struct acs_cuda_timer acs_cuda_timer;
 typedef struct acs_cuda_shares acs_cuda_shares;
 typedef struct acs_cuda_slot_stream acs_cuda_slot_stream;
 typedef struct acs_cuda_scratches acs_cuda_scratches;
@@ -117,8 +117,7 @@ struct acs_cuda {
     acs_lock lock; /* rank BACKEND; guards the fields below, and insertion into `kernels` */
     _Atomic(acs_cuda_kernel_table *) kernels;
     acs_cuda_kernel *all_kernels;
-    acs_cuda_event *spare_events, *all_events;
-    acs_cuda_timer *spare_timers, *all_timers;
+    acs_cuda_event *spare_events[2], *all_events; /* spare ones: [1]: of timed kernels */
     acs_cuda_fill *fills; /* fills whose host function has not run */
 };
 
@@ -143,6 +142,15 @@ void acs_cuda_member_close(acs_cuda *self);
 static inline acs_cuda *acs_cuda_of_slot(const acs_cuda *self, uint32_t slot)
 {
     return self->members[slot % self->base.devices];
+}
+
+/* What a node of a kernel is given. */
+static inline CUDA_KERNEL_NODE_PARAMS acs_cuda_node_params(CUfunction function, acs_dim3 grid, acs_dim3 block,
+                                                           uint32_t shared_bytes, void **args)
+{
+    return (CUDA_KERNEL_NODE_PARAMS){.func = function, .gridDimX = grid.x, .gridDimY = grid.y, .gridDimZ = grid.z,
+                                     .blockDimX = block.x, .blockDimY = block.y, .blockDimZ = block.z,
+                                     .sharedMemBytes = shared_bytes, .kernelParams = args};
 }
 
 /* memory.c; no scope needed */
@@ -206,6 +214,13 @@ void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
 /* The id and the name of the GPU. */
 void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
 
+/* topology.c; calls the runtime alone, no backend is needed */
+/*
+ * Measure the links of topology->count devices, given by their CUDA numbers. Peer access between them is enabled where
+ * possible. ACS_ERR_DEVICE: a CUDA call failed. ACS_ERR_CHECK: the figures were impossible three times.
+ */
+acs_status acs_cuda_topology_measure(acs_topology *topology, const int *devices);
+
 /* profiler.c */
 /* Look for a profiler. */
 void acs_cuda_profiler_init(acs_cuda *self);
@@ -229,6 +244,7 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
 void acs_cuda_fills_fini(acs_cuda *self);
 
 /* stream.c */
+acs_status acs_cuda_stream_failed(acs_cuda *self, CUstream stream, CUresult result);
 /* Refuse a stream of another device or context. `current`: the thread's context before the scope. */
 acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current);
 acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event);
@@ -237,6 +253,8 @@ acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **eve
  * releases their own end. In a scope.
  */
 void acs_cuda_stream_wait_all(acs_cuda *self);
+/* Get a spare event, or make one; `timed`: two. In a scope. */
+CUresult acs_cuda_event_acquire(acs_cuda *self, bool timed, acs_cuda_event **out);
 void acs_cuda_event_release(acs_backend *backend, void *event);
 void acs_cuda_events_fini(acs_cuda *self);
 

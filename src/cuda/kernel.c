@@ -80,25 +80,20 @@ static bool table_grow_locked(acs_cuda *self, acs_cuda_kernel_table *old)
 /* Insert a kernel, or replace the record of the same function. */
 static bool kernel_insert(acs_cuda *self, acs_cuda_kernel *kernel)
 {
-    bool room = true;
-    acs_lock_acquire(&self->lock);
+    ACS_HOLD(&self->lock);
     /* Relaxed: written under this lock only. */
     acs_cuda_kernel_table *table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
     /* At most half full: probes stay short, and each ends at an empty cell. */
-    if (2 * (table->used + 1) > table->mask) {
-        room = table_grow_locked(self, table);
-        table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
-    }
-    if (room) {
-        _Atomic(acs_cuda_kernel *) *cell = table_cell(table, kernel->kind, kernel->key);
-        table->used += atomic_load_explicit(cell, memory_order_relaxed) == NULL;
-        /* A replaced kernel stays until close, since queued ops point to it (u.launch.resolved). */
-        kernel->older = self->all_kernels;
-        self->all_kernels = kernel;
-        atomic_store_explicit(cell, kernel, memory_order_release); /* B */
-    }
-    acs_lock_release(&self->lock);
-    return room;
+    if (2 * (table->used + 1) > table->mask && !table_grow_locked(self, table))
+        return false;
+    table = atomic_load_explicit(&self->kernels, memory_order_relaxed);
+    _Atomic(acs_cuda_kernel *) *cell = table_cell(table, kernel->kind, kernel->key);
+    table->used += atomic_load_explicit(cell, memory_order_relaxed) == NULL;
+    /* A replaced kernel stays until close, since queued ops point to it (u.launch.resolved). */
+    kernel->older = self->all_kernels;
+    self->all_kernels = kernel;
+    atomic_store_explicit(cell, kernel, memory_order_release); /* B */
+    return true;
 }
 
 acs_status acs_cuda_kernels_init(acs_cuda *self)
@@ -185,10 +180,18 @@ static acs_status kernel_publish(acs_cuda *self, const acs_record *op, acs_cuda_
     return ACS_OK;
 }
 
-static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
+/*
+ * Make the record of a kernel at its first sight, on the launching thread, whose state does not change. The driver may
+ * read files here, where a thread could be cancelled, and the caller may hold a lock.
+ */
+static acs_status resolve(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
 {
+    ACS_NOT_CANCELLED;
     uint32_t bytes[ACS_CUDA_ARGS_MOST], offsets[ACS_CUDA_ARGS_MOST], count;
     CUfunction function = NULL;
+    ACS_CUDA_SCOPE(self);
+    if (scope.entered != CUDA_SUCCESS)
+        return resolve_failed(self, op, "the device cannot be selected", (int)scope.entered);
     ACS_TRY(resolve_function(self, op, &function));
     bool known = acs_cuda_code_params(self, function, bytes, offsets, &count);
     acs_cuda_kernel *kernel = calloc(1, sizeof *kernel + 2 * count * sizeof bytes[0]);
@@ -213,22 +216,6 @@ static acs_status resolve_inside(acs_cuda *self, const acs_record *op, acs_cuda_
     return kernel_publish(self, op, kernel, out);
 }
 
-/*
- * Make the record of a kernel at its first sight, on the launching thread, whose state does not change. The driver may
- * read files here, where a thread could be cancelled, and the caller may hold a lock.
- */
-static acs_status resolve(acs_cuda *self, const acs_record *op, acs_cuda_kernel **out)
-{
-    ACS_NOT_CANCELLED;
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result != CUDA_SUCCESS)
-        return resolve_failed(self, op, "the device cannot be selected", (int)result);
-    acs_status status = resolve_inside(self, op, out);
-    acs_cuda_scope_leave(self, &scope);
-    return status;
-}
-
 /* Ask the driver for a name. Asking about a __global__ function may load it. */
 static CUresult ask_name(acs_cuda *self, const acs_kernel *kernel, const char **name)
 {
@@ -251,13 +238,9 @@ const char *acs_cuda_kernel_name(acs_backend *backend, const acs_kernel *kernel)
 {
     ACS_NOT_CANCELLED;
     acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
     const char *name = NULL;
-    if (acs_cuda_scope_enter(self, &scope) != CUDA_SUCCESS)
-        return NULL;
-    const CUresult result = ask_name(self, kernel, &name);
-    acs_cuda_scope_leave(self, &scope);
-    return result == CUDA_SUCCESS ? name : NULL;
+    ACS_CUDA_SCOPE(self);
+    return scope.entered == CUDA_SUCCESS && ask_name(self, kernel, &name) == CUDA_SUCCESS ? name : NULL;
 }
 
 /* --------------------------------------------------------------------------------------------------------- checks */
@@ -332,30 +315,18 @@ static acs_status opt_in(acs_cuda *self, const acs_record *op, acs_cuda_kernel *
                          int value)
 {
     ACS_NOT_CANCELLED;
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
-        result = self->cu.cuFuncSetAttribute(kernel->function, attribute, value);
-        acs_cuda_scope_leave(self, &scope);
-    }
+    ACS_CUDA_SCOPE(self);
+    const CUresult result =
+        scope.entered ? scope.entered : self->cu.cuFuncSetAttribute(kernel->function, attribute, value);
     return result == CUDA_SUCCESS ? ACS_OK : resolve_failed(self, op, "the device refuses an opt-in", (int)result);
 }
 
 /*
  * A kernel needs permission for more than 48 KiB of shared memory. It gets all there is at once, which costs nothing.
  * So two threads that raise the limit cannot leave the smaller value.
+ *
+ * C  opt in, then store release; load acquire, then launch. Broken: a launch before its opt-in fails.
  */
-static acs_status opt_in_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel, int most)
-{
-    ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
-    /*
-     * C  opt_in_shared: opt in, then store release; acs_cuda_check_shared: load acquire, then launch. Broken: a launch
-     *    before its opt-in fails.
-     */
-    atomic_store_explicit(&kernel->dynamic_shared, most, memory_order_release);
-    return ACS_OK;
-}
-
 acs_status acs_cuda_check_shared(acs_cuda *self, const acs_record *op, acs_cuda_kernel *kernel)
 {
     uint64_t bytes = op->u.launch.shared_bytes;
@@ -366,7 +337,9 @@ acs_status acs_cuda_check_shared(acs_cuda *self, const acs_record *op, acs_cuda_
                         acs_record_name(op), (unsigned long long)bytes, kernel->static_shared, self->limits.shared_bytes);
     if (ACS_LIKELY((int)bytes <= atomic_load_explicit(&kernel->dynamic_shared, memory_order_acquire))) /* C */
         return ACS_OK;
-    return opt_in_shared(self, op, kernel, most);
+    ACS_TRY(opt_in(self, op, kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most));
+    atomic_store_explicit(&kernel->dynamic_shared, most, memory_order_release); /* C */
+    return ACS_OK;
 }
 
 bool acs_cuda_raise_shared(acs_cuda *self, const acs_cuda_kernel *kernel, uint64_t bytes)

@@ -92,7 +92,6 @@ CUresult acs_cuda_launch_args(acs_cuda *self, const acs_record *op, CUstream str
 CUresult acs_cuda_launch_timed(acs_cuda *self, acs_record *op, CUstream stream);
 /* elapsed of acs_backend_ops. */
 uint64_t acs_cuda_elapsed(acs_backend *backend, acs_record *op);
-void acs_cuda_timers_fini(acs_cuda *self);
 
 /* decide.c; in a scope but for init and read_cell */
 /* Offer the kernel of decisions, after acs_cuda_methods_init. Without it the host decides, which is no error. */

@@ -81,11 +81,9 @@ static CUresult try_device_launch(acs_cuda *self, const acs_cuda_kernel *kernel,
     CUgraph graph = NULL;
     CUgraphNode node;
     CUgraphExec exec = NULL;
-    const CUDA_KERNEL_NODE_PARAMS params = {.func = kernel->function,
-                                            .gridDimX = cluster.x ? cluster.x : 1,
-                                            .gridDimY = cluster.y ? cluster.y : 1,
-                                            .gridDimZ = cluster.z ? cluster.z : 1,
-                                            .blockDimX = 1, .blockDimY = 1, .blockDimZ = 1, .kernelParams = args};
+    const acs_dim3 one = {1, 1, 1};
+    const CUDA_KERNEL_NODE_PARAMS params =
+        acs_cuda_node_params(kernel->function, cluster.x ? cluster : one, one, 0, args);
     CUresult result = self->cu.cuGraphCreate(&graph, 0);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphAddKernelNode(&node, graph, NULL, 0, &params);

@@ -124,20 +124,12 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
 
 /* -------------------------------------------------------------------------------------------------------- closing */
 
-/* Log an object that could not be destroyed. That is normal after a fault, and while the process exits. */
-static void close_note(acs_cuda *self, const char *what, CUresult result)
-{
-    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-        acs_log(ACS_LOG_WARN, "cuda: close: %s: %s", what, acs_cuda_text((int)result));
-}
-
 /* Library calls' handles are closed first: their destroy functions may still use the device. */
 static void close_inside(acs_cuda *self)
 {
     acs_call_slots_destroy(self->base.calls, &self->base);
     acs_cuda_scratches_fini(self);
     acs_cuda_events_fini(self);
-    acs_cuda_timers_fini(self);
     acs_cuda_stream_wait_all(self);
     acs_cuda_resident_fini(self);
     acs_cuda_gpu_issue_fini(self);
@@ -148,11 +140,11 @@ static void close_inside(acs_cuda *self)
     acs_cuda_device_fini(self);
     for (size_t i = 0; self->marks && i < (size_t)self->slots * self->mark_capacity; i++)
         if (self->marks[i] && i / self->mark_capacity % self->base.devices == self->member)
-            close_note(self, "event", self->cu.cuEventDestroy(self->marks[i]));
+            acs_cuda_close_note(self, "event", self->cu.cuEventDestroy(self->marks[i]));
     acs_cuda_shares_fini(self);
     for (uint32_t i = self->member; self->streams && i < self->slots; i += self->base.devices)
         if (self->streams[i])
-            close_note(self, "stream", self->cu.cuStreamDestroy(self->streams[i]));
+            acs_cuda_close_note(self, "stream", self->cu.cuStreamDestroy(self->streams[i]));
 }
 
 static CUresult is_gone(void)
@@ -170,16 +162,15 @@ static void close_driver(acs_cuda_driver *cu)
 
 void acs_cuda_member_close(acs_cuda *self)
 {
-    acs_cuda_scope scope;
-    CUresult entered = acs_cuda_scope_enter(self, &scope);
-    close_note(self, "context", entered);
-    if (entered == CUDA_ERROR_CONTEXT_IS_DESTROYED)
-        close_driver(&self->cu);
-    close_inside(self); /* also without a context: its calls then fail, and host memory is freed */
-    if (entered == CUDA_SUCCESS)
-        acs_cuda_scope_leave(self, &scope);
+    {
+        ACS_CUDA_SCOPE(self);
+        acs_cuda_close_note(self, "context", scope.entered);
+        if (scope.entered == CUDA_ERROR_CONTEXT_IS_DESTROYED)
+            close_driver(&self->cu);
+        close_inside(self); /* also without a context: its calls then fail, and host memory is freed */
+    }
     /* All that this member made in the context is gone by now. */
-    close_note(self, "context", self->cu.cuDevicePrimaryCtxRelease(self->device));
+    acs_cuda_close_note(self, "context", self->cu.cuDevicePrimaryCtxRelease(self->device));
     acs_cuda_fills_fini(self);
     acs_cuda_kernels_fini(self);
     acs_lock_fini(&self->lock);
@@ -233,8 +224,7 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda
     result = acs_cuda_scope_enter(self, &scope);
     status = result == CUDA_SUCCESS ? open_inside(self, config->options)
                                     : acs_cuda_open_failed("the device cannot be selected", (int)result);
-    if (result == CUDA_SUCCESS)
-        acs_cuda_scope_leave(self, &scope);
+    acs_cuda_scope_leave(self, &scope);
     if (status != ACS_OK) {
         /* Closing copes with missing parts, and releases the context. */
         acs_cuda_member_close(self);

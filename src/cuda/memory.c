@@ -8,30 +8,22 @@
 
 /* ---------------------------------------------------------------------------------------------------- allocation */
 
-/* A sticky fault may show at an allocation; any other error means that there is no memory. */
-static acs_status memory_failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
-{
-    acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY;
-    return ACS_FAIL(status, (int)result, "cuda: %s of %zu bytes: %s", what, bytes, acs_cuda_text((int)result));
-}
-
 /* Both allocators align to at least 256 bytes. */
 acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes, void **ptr)
 {
     acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
     CUdeviceptr device = 0;
     void *host = NULL;
     size_t wanted = bytes ? bytes : 1; /* the driver refuses 0 */
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
+    ACS_CUDA_SCOPE(self);
+    CUresult result = scope.entered;
+    if (result == CUDA_SUCCESS)
         result = memory == ACS_MEMORY_HOST
                      ? self->cu.cuMemHostAlloc(&host, wanted, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP)
                      : self->cu.cuMemAlloc(&device, wanted);
-        acs_cuda_scope_leave(self, &scope);
-    }
-    if (result != CUDA_SUCCESS)
-        return memory_failed(self, "allocation", bytes, result);
+    if (result != CUDA_SUCCESS) /* a fault may show here; any other error means that there is no memory */
+        return ACS_CUDA_FAIL(self, ACS_ERR_MEMORY, result, "cuda: allocation of %zu bytes: %s", bytes,
+                             acs_cuda_text((int)result));
     *ptr = memory == ACS_MEMORY_HOST ? host : (void *)(uintptr_t)device;
     return ACS_OK;
 }
@@ -40,17 +32,14 @@ acs_status acs_cuda_memory_alloc(acs_backend *backend, int memory, size_t bytes,
 acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr)
 {
     acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
+    ACS_CUDA_SCOPE(self);
+    CUresult result = scope.entered;
+    if (result == CUDA_SUCCESS)
         result = memory == ACS_MEMORY_HOST ? self->cu.cuMemFreeHost(ptr)
                                            : self->cu.cuMemFree((CUdeviceptr)(uintptr_t)ptr);
-        acs_cuda_scope_leave(self, &scope);
-    }
     if (result == CUDA_SUCCESS)
         return ACS_OK;
-    acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT;
-    return ACS_FAIL(status, (int)result, "cuda: freeing %p: %s", ptr, acs_cuda_text((int)result));
+    return ACS_CUDA_FAIL(self, ACS_ERR_ARGUMENT, result, "cuda: freeing %p: %s", ptr, acs_cuda_text((int)result));
 }
 
 /* ------------------------------------------------------------------------------------------------ how much there is */
@@ -58,18 +47,14 @@ acs_status acs_cuda_memory_free(acs_backend *backend, int memory, void *ptr)
 acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left)
 {
     acs_cuda *self = ((acs_cuda *)backend)->members[device];
-    acs_cuda_scope scope;
     CUuuid uuid;
     size_t is_free = 0, all = 0;
     if (!self->cu.cuMemGetInfo || !self->cu.cuDeviceGetUuid)
         return ACS_FAIL(ACS_ERR_DEVICE, 0, "cuda: this driver does not tell how much memory there is");
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
-        result = self->cu.cuDeviceGetUuid(&uuid, self->device);
-        if (result == CUDA_SUCCESS)
-            result = self->cu.cuMemGetInfo(&is_free, &all);
-        acs_cuda_scope_leave(self, &scope);
-    }
+    ACS_CUDA_SCOPE(self);
+    CUresult result = scope.entered ? scope.entered : self->cu.cuDeviceGetUuid(&uuid, self->device);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuMemGetInfo(&is_free, &all);
     if (result != CUDA_SUCCESS) {
         (void)acs_cuda_note(self, result);
         return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: how much memory there is: %s", acs_cuda_text((int)result));
@@ -83,19 +68,17 @@ acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[
 /* Whether a device's kernels may touch memory. CUDA gives an address for them then, and an error otherwise. */
 static CUresult reaches(acs_cuda *self, uint64_t address)
 {
-    acs_cuda_scope scope;
     CUdeviceptr seen = 0;
     int pageable = 0;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = self->cu.cuPointerGetAttribute(&seen, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address);
+    ACS_CUDA_SCOPE(self);
+    if (scope.entered != CUDA_SUCCESS)
+        return scope.entered;
+    CUresult result = self->cu.cuPointerGetAttribute(&seen, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, address);
     if (result == CUDA_ERROR_INVALID_VALUE &&
         self->cu.cuDeviceGetAttribute(&pageable, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, self->device) ==
             CUDA_SUCCESS &&
         pageable)
-        result = CUDA_SUCCESS;
-    acs_cuda_scope_leave(self, &scope);
+        return CUDA_SUCCESS;
     return result;
 }
 
@@ -135,13 +118,10 @@ static CUresult ask_memory(acs_cuda *self, uint64_t address, known_memory *known
         CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE};
     void *answers[] = {&known->type, &known->seen, &known->start, &known->size, &known->managed, &known->of_malloc,
                        &known->pool};
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = self->cu.cuPointerGetAttributes(sizeof asked / sizeof asked[0], asked, answers, address);
-    acs_cuda_scope_leave(self, &scope);
-    return result;
+    ACS_CUDA_SCOPE(self);
+    if (scope.entered != CUDA_SUCCESS)
+        return scope.entered;
+    return self->cu.cuPointerGetAttributes(sizeof asked / sizeof asked[0], asked, answers, address);
 }
 
 /*
@@ -179,18 +159,17 @@ static uint32_t sharers(const acs_cuda *self)
 acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity)
 {
     acs_cuda *self = ((acs_cuda *)backend)->members[device];
-    acs_cuda_scope scope;
     int value[4] = {0};
     size_t left = 0, total = 0;
     static const CUdevice_attribute asked[] = {
         CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
         CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR};
-    CUresult result = acs_cuda_scope_enter(self, &scope);
+    ACS_CUDA_SCOPE(self);
+    CUresult result = scope.entered;
     for (int i = 0; i < 4 && result == CUDA_SUCCESS; i++)
         result = self->cu.cuDeviceGetAttribute(&value[i], asked[i], self->device);
     if (result == CUDA_SUCCESS && self->cu.cuMemGetInfo)
         result = self->cu.cuMemGetInfo(&left, &total);
-    acs_cuda_scope_leave(self, &scope);
     if (result != CUDA_SUCCESS)
         return ACS_FAIL(ACS_ERR_DEVICE, (int)result, "cuda: device %d does not tell what it has: %s", self->device,
                         acs_cuda_text((int)result));

@@ -8,10 +8,11 @@
 
 #define SPAN_BYTES ((size_t)TUNE_PAGES_SPAN_GIB << 30)
 
-static acs_status pages_failed(acs_cuda *self, const char *what, size_t bytes, CUresult result)
+static acs_status pages_status(acs_cuda *self, const char *what, size_t bytes, CUresult result)
 {
-    acs_status status = acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY;
-    return ACS_FAIL(status, (int)result, "cuda: %s %zu bytes: %s", what, bytes, acs_cuda_text((int)result));
+    if (result == CUDA_SUCCESS)
+        return ACS_OK;
+    return ACS_CUDA_FAIL(self, ACS_ERR_MEMORY, result, "cuda: %s %zu bytes: %s", what, bytes, acs_cuda_text((int)result));
 }
 
 static CUmemAllocationProp memory_of(const acs_cuda *self)
@@ -23,81 +24,59 @@ static CUmemAllocationProp memory_of(const acs_cuda *self)
 static acs_status pages_reserve(void *user, size_t bytes, uint64_t *base)
 {
     acs_cuda *self = user;
-    acs_cuda_scope scope;
     CUdeviceptr at = 0;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
-        result = self->cu.cuMemAddressReserve(&at, bytes, 0, 0, 0);
-        acs_cuda_scope_leave(self, &scope);
-    }
+    ACS_CUDA_SCOPE(self);
+    const CUresult result = scope.entered ? scope.entered : self->cu.cuMemAddressReserve(&at, bytes, 0, 0, 0);
     *base = at;
-    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "reserving addresses for", bytes, result);
+    return pages_status(self, "reserving addresses for", bytes, result);
 }
 
 static acs_status pages_unreserve(void *user, uint64_t base, size_t bytes)
 {
     acs_cuda *self = user;
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
-        result = self->cu.cuMemAddressFree(base, bytes);
-        acs_cuda_scope_leave(self, &scope);
-    }
-    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "giving back addresses of", bytes, result);
+    ACS_CUDA_SCOPE(self);
+    const CUresult result = scope.entered ? scope.entered : self->cu.cuMemAddressFree(base, bytes);
+    return pages_status(self, "giving back addresses of", bytes, result);
 }
 
 static acs_status pages_create(void *user, size_t bytes, uint64_t *piece)
 {
     acs_cuda *self = user;
-    acs_cuda_scope scope;
     CUmemGenericAllocationHandle handle = 0;
     const CUmemAllocationProp memory = memory_of(self);
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
-        result = self->cu.cuMemCreate(&handle, bytes, &memory, 0);
-        acs_cuda_scope_leave(self, &scope);
-    }
+    ACS_CUDA_SCOPE(self);
+    const CUresult result = scope.entered ? scope.entered : self->cu.cuMemCreate(&handle, bytes, &memory, 0);
     *piece = handle;
-    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "allocation of", bytes, result);
+    return pages_status(self, "allocation of", bytes, result);
 }
 
 static acs_status pages_destroy(void *user, uint64_t piece, size_t bytes)
 {
     acs_cuda *self = user;
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
-        result = self->cu.cuMemRelease(piece);
-        acs_cuda_scope_leave(self, &scope);
-    }
-    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "giving back", bytes, result);
+    ACS_CUDA_SCOPE(self);
+    const CUresult result = scope.entered ? scope.entered : self->cu.cuMemRelease(piece);
+    return pages_status(self, "giving back", bytes, result);
 }
 
 static acs_status pages_map(void *user, uint64_t base, size_t bytes, uint64_t piece)
 {
     acs_cuda *self = user;
-    acs_cuda_scope scope;
     const CUmemAccessDesc access = {.location = memory_of(self).location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
+    ACS_CUDA_SCOPE(self);
+    CUresult result = scope.entered;
+    if (result == CUDA_SUCCESS)
         result = self->cu.cuMemMap(base, bytes, 0, piece, 0);
-        if (result == CUDA_SUCCESS && (result = self->cu.cuMemSetAccess(base, bytes, &access, 1)) != CUDA_SUCCESS)
-            (void)self->cu.cuMemUnmap(base, bytes); /* the first error is reported */
-        acs_cuda_scope_leave(self, &scope);
-    }
-    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "mapping", bytes, result);
+    if (result == CUDA_SUCCESS && (result = self->cu.cuMemSetAccess(base, bytes, &access, 1)) != CUDA_SUCCESS)
+        (void)self->cu.cuMemUnmap(base, bytes); /* the first error is reported */
+    return pages_status(self, "mapping", bytes, result);
 }
 
 static acs_status pages_unmap(void *user, uint64_t base, size_t bytes)
 {
     acs_cuda *self = user;
-    acs_cuda_scope scope;
-    CUresult result = acs_cuda_scope_enter(self, &scope);
-    if (result == CUDA_SUCCESS) {
-        result = self->cu.cuMemUnmap(base, bytes);
-        acs_cuda_scope_leave(self, &scope);
-    }
-    return result == CUDA_SUCCESS ? ACS_OK : pages_failed(self, "unmapping", bytes, result);
+    ACS_CUDA_SCOPE(self);
+    const CUresult result = scope.entered ? scope.entered : self->cu.cuMemUnmap(base, bytes);
+    return pages_status(self, "unmapping", bytes, result);
 }
 
 /* Without pages pools grow by whole allocations, which is no error. */

@@ -204,14 +204,13 @@ acs_status acs_cuda_device_times_begin(acs_backend *backend, const acs_options *
 acs_status acs_cuda_device_times_take(acs_backend *backend, acs_device_times *times)
 {
     const acs_cuda *self = (const acs_cuda *)backend;
-    acs_cuda_scope scope;
     *times = (acs_device_times){.way = "polls"};
     if (self->times == ACS_CUPTI_OFF)
         return ACS_OK;
-    for (uint32_t i = 0; i < backend->devices; i++)
-        if (acs_cuda_scope_enter(self->members[i], &scope) == CUDA_SUCCESS) {
+    for (uint32_t i = 0; i < backend->devices; i++) {
+        ACS_CUDA_SCOPE(self->members[i]);
+        if (scope.entered == CUDA_SUCCESS)
             acs_cuda_stream_wait_all(self->members[i]);
-            acs_cuda_scope_leave(self->members[i], &scope);
-        }
+    }
     return acs_cupti_take(self->serial, times);
 }

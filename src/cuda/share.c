@@ -145,9 +145,8 @@ static uint32_t count_places(const acs_cuda_shares *shares, uint32_t parts)
 
 static void give_stream(acs_cuda_shares *shares, acs_cuda_place *place, CUstream stream)
 {
-    acs_lock_acquire(&shares->lock);
+    ACS_HOLD(&shares->lock);
     place->spare[place->spares++] = stream;
-    acs_lock_release(&shares->lock);
 }
 
 /* Keep a new stream, which the caller has. False: no memory. */
@@ -199,12 +198,11 @@ static CUstream take_stream(acs_cuda *self, acs_cuda_place *place)
 
 static kept_context *find_kept(const acs_cuda *self, uint32_t first, uint32_t parts)
 {
-    pthread_mutex_lock(&g_kept_mutex);
+    ACS_HOLD_MUTEX(&g_kept_mutex);
     kept_context *kept = g_kept;
     while (kept && (kept->device != self->device || kept->primary != self->context || kept->first != first ||
                     kept->parts != parts))
         kept = kept->next;
-    pthread_mutex_unlock(&g_kept_mutex);
     return kept;
 }
 
@@ -215,20 +213,18 @@ static void keep_context(const acs_cuda *self, uint32_t first, uint32_t parts, C
     if (!kept)
         return;
     *kept = (kept_context){context, self->context, self->device, first, parts, NULL};
-    pthread_mutex_lock(&g_kept_mutex);
+    ACS_HOLD_MUTEX(&g_kept_mutex);
     kept->next = g_kept;
     g_kept = kept;
-    pthread_mutex_unlock(&g_kept_mutex);
 }
 
 /* The kept context of a place turned out to be of no use, since the program has reset the device. */
 static void forget_context(CUgreenCtx context)
 {
-    pthread_mutex_lock(&g_kept_mutex);
+    ACS_HOLD_MUTEX(&g_kept_mutex);
     for (kept_context *kept = g_kept; kept; kept = kept->next)
         if (kept->context == context)
             kept->device = -1;
-    pthread_mutex_unlock(&g_kept_mutex);
 }
 
 /* Make the green context of some groups, from the first one on and around the end. */
@@ -258,17 +254,13 @@ static CUresult make_context(acs_cuda *self, uint32_t first, uint32_t parts, CUg
 static void destroy_places(acs_cuda *self, acs_cuda_place *places, uint32_t count)
 {
     for (uint32_t i = 0; places && i < count; i++) {
-        CUresult result = CUDA_SUCCESS;
         while (places[i].all) {
             green_stream *stream = places[i].all;
             places[i].all = stream->older;
-            const CUresult one = self->cu.cuStreamDestroy(stream->stream);
-            result = one != CUDA_SUCCESS ? one : result;
+            acs_cuda_close_note(self, "stream of a green context", self->cu.cuStreamDestroy(stream->stream));
             free(stream);
         }
         free(places[i].spare);
-        if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-            acs_log(ACS_LOG_WARN, "cuda: close: stream of a green context: %s", acs_cuda_text((int)result));
     }
     free(places);
 }
@@ -319,20 +311,16 @@ static CUresult make_places(acs_cuda *self, uint32_t parts)
 
 static bool has_places(acs_cuda_shares *shares, uint32_t parts)
 {
-    acs_lock_acquire(&shares->lock);
-    const bool has = shares->shares[parts - 1].places != NULL;
-    acs_lock_release(&shares->lock);
-    return has;
+    ACS_HOLD(&shares->lock);
+    return shares->shares[parts - 1].places != NULL;
 }
 
 /* The next place of a share, which was made; NULL: it was not. */
 static acs_cuda_place *next_place(acs_cuda_shares *shares, uint32_t parts)
 {
     share_places *of = &shares->shares[parts - 1];
-    acs_lock_acquire(&shares->lock);
-    acs_cuda_place *place = of->places ? &of->places[of->turn++ % of->count] : NULL;
-    acs_lock_release(&shares->lock);
-    return place;
+    ACS_HOLD(&shares->lock);
+    return of->places ? &of->places[of->turn++ % of->count] : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- find */
@@ -351,20 +339,17 @@ static void fill_info(const acs_cuda *self, uint32_t percent, acs_share_info *in
 
 acs_status acs_cuda_share_find(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info)
 {
-    acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
+    acs_cuda *self = ((acs_cuda *)backend)->members[device];
     CUresult result = (CUresult)acs_cuda_fault(self);
-    if (result == CUDA_SUCCESS)
-        result = acs_cuda_scope_enter(self, &scope);
-    (void)device;
     if (result != CUDA_SUCCESS)
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
-                        "cuda: the device cannot be selected: %s", acs_cuda_text((int)result));
+        return acs_cuda_scope_failed(self, result);
+    ACS_CUDA_SCOPE(self);
+    if (scope.entered != CUDA_SUCCESS)
+        return acs_cuda_scope_failed(self, scope.entered);
     know(self);
     fill_info(self, percent, info);
     if (info->step_sms && percent < 100 && !has_places(self->shares, parts_of(self->shares, percent)))
         result = make_places(self, parts_of(self->shares, percent));
-    acs_cuda_scope_leave(self, &scope);
     if (result == CUDA_SUCCESS)
         return ACS_OK;
     if (acs_cuda_note(self, result))
@@ -431,9 +416,8 @@ void acs_cuda_shares_fini(acs_cuda *self)
 {
     acs_cuda_shares *shares = self->shares;
     for (uint32_t i = self->member; self->now && i < self->slots; i += self->base.devices) {
-        const CUresult result = self->now[i].behind ? self->cu.cuEventDestroy(self->now[i].behind) : CUDA_SUCCESS;
-        if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-            acs_log(ACS_LOG_WARN, "cuda: close: event: %s", acs_cuda_text((int)result));
+        if (self->now[i].behind)
+            acs_cuda_close_note(self, "event", self->cu.cuEventDestroy(self->now[i].behind));
         self->now[i] = (acs_cuda_slot_stream){0};
     }
     if (!shares)

@@ -13,13 +13,17 @@ static bool is_special(CUstream stream)
     return stream == NULL || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
 }
 
+acs_status acs_cuda_stream_failed(acs_cuda *self, CUstream stream, CUresult result)
+{
+    return ACS_CUDA_FAIL(self, ACS_ERR_ARGUMENT, result, "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+}
+
 acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current)
 {
     CUcontext owner = current;
     CUresult result = is_special(stream) ? CUDA_SUCCESS : self->cu.cuStreamGetCtx(stream, &owner);
     if (result != CUDA_SUCCESS)
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
-                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+        return acs_cuda_stream_failed(self, stream, result);
     if (owner && owner != self->context)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "the stream %p belongs to another device or CUDA context; this ACS context runs on device %d",
@@ -41,38 +45,38 @@ static acs_status stream_check(acs_cuda *self, CUstream stream, CUcontext curren
                         "the stream %p is being captured into a graph; ops that run cannot be ordered against it",
                         (void *)stream);
     if (result != CUDA_SUCCESS)
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
-                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
+        return acs_cuda_stream_failed(self, stream, result);
     return acs_cuda_stream_ours(self, stream, current);
 }
 
-/* Get a spare event, or make one. */
-static acs_status event_acquire(acs_cuda *self, acs_cuda_event **out)
+CUresult acs_cuda_event_acquire(acs_cuda *self, bool timed, acs_cuda_event **out)
 {
+    const unsigned flags = timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING;
     acs_lock_acquire(&self->lock);
-    acs_cuda_event *node = self->spare_events;
+    acs_cuda_event *node = *out = self->spare_events[timed];
     if (node)
-        self->spare_events = node->next;
+        self->spare_events[timed] = node->next;
     acs_lock_release(&self->lock);
-    if (!node) {
-        node = calloc(1, sizeof *node);
-        if (!node)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for an event");
-        /* Outside the lock: no call of the driver is made under it. */
-        CUresult result = self->cu.cuEventCreate(&node->event, CU_EVENT_DISABLE_TIMING);
-        if (result != CUDA_SUCCESS) {
-            free(node);
-            return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_MEMORY, (int)result,
-                            "cuda: an event could not be made: %s", acs_cuda_text((int)result));
-        }
-        node->owner = self;
-        acs_lock_acquire(&self->lock);
-        node->older = self->all_events;
-        self->all_events = node;
-        acs_lock_release(&self->lock);
+    if (node)
+        return CUDA_SUCCESS;
+    node = calloc(1, sizeof *node);
+    if (!node)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    node->owner = self;
+    /* Outside the lock: no call of the driver is made under it. */
+    CUresult result = self->cu.cuEventCreate(&node->event, flags);
+    if (result == CUDA_SUCCESS && timed)
+        result = self->cu.cuEventCreate(&node->begin, flags);
+    if (result != CUDA_SUCCESS) {
+        if (node->event)
+            (void)self->cu.cuEventDestroy(node->event); /* the first error is reported */
+        free(node);
+        return result;
     }
-    *out = node;
-    return ACS_OK;
+    ACS_HOLD(&self->lock);
+    node->older = self->all_events;
+    self->all_events = *out = node;
+    return CUDA_SUCCESS;
 }
 
 /* An event may be recorded again once the waits for it are sent: they keep the state that it had then. */
@@ -82,50 +86,38 @@ void acs_cuda_event_release(acs_backend *backend, void *event)
     (void)backend;
     if (!node)
         return;
-    acs_cuda *self = node->owner;
-    acs_lock_acquire(&self->lock);
-    node->next = self->spare_events;
-    self->spare_events = node;
-    acs_lock_release(&self->lock);
-}
-
-/* Record the stream in an event. The stream has passed stream_check. */
-static acs_status stream_record(acs_cuda *self, CUstream stream, acs_cuda_event **event)
-{
-    acs_cuda_event *node = NULL;
-    ACS_TRY(event_acquire(self, &node));
-    CUresult result = self->cu.cuEventRecord(node->event, stream);
-    if (result != CUDA_SUCCESS) {
-        acs_cuda_event_release(&self->base, node);
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_ARGUMENT, (int)result,
-                        "the stream %p: %s", (void *)stream, acs_cuda_text((int)result));
-    }
-    *event = node;
-    return ACS_OK;
+    acs_cuda_event **spare = &node->owner->spare_events[node->begin != NULL];
+    ACS_HOLD(&node->owner->lock);
+    node->next = *spare;
+    *spare = node;
 }
 
 acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event)
 {
     acs_cuda *self = (acs_cuda *)backend;
-    acs_cuda_scope scope;
     CUcontext current = NULL;
     acs_cuda_event *node = NULL;
     if (!event && stream == (void *)CU_STREAM_PER_THREAD)
         return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0,
                         "cudaStreamPerThread names another stream on the thread that issues; give a stream of your own");
     CUresult result = self->cu.cuCtxGetCurrent(&current);
-    if (result == CUDA_SUCCESS)
-        result = acs_cuda_scope_enter(self, &scope);
+    ACS_CUDA_SCOPE(self);
+    if (result != CUDA_SUCCESS || scope.entered != CUDA_SUCCESS)
+        return acs_cuda_scope_failed(self, result != CUDA_SUCCESS ? result : scope.entered);
+    ACS_TRY(stream_check(self, stream, current));
+    if (!event)
+        return ACS_OK;
+    result = acs_cuda_event_acquire(self, false, &node);
     if (result != CUDA_SUCCESS)
-        return ACS_FAIL(acs_cuda_note(self, result) ? ACS_ERR_DEVICE : ACS_ERR_UNSUPPORTED, (int)result,
-                        "cuda: the device cannot be selected: %s", acs_cuda_text((int)result));
-    acs_status status = stream_check(self, stream, current);
-    if (status == ACS_OK && event)
-        status = stream_record(self, stream, &node);
-    acs_cuda_scope_leave(self, &scope);
-    if (status == ACS_OK && event)
-        *event = node;
-    return status;
+        return ACS_CUDA_FAIL(self, ACS_ERR_MEMORY, result, "cuda: an event could not be made: %s",
+                             acs_cuda_text((int)result));
+    result = self->cu.cuEventRecord(node->event, stream);
+    if (result != CUDA_SUCCESS) {
+        acs_cuda_event_release(backend, node);
+        return acs_cuda_stream_failed(self, stream, result);
+    }
+    *event = node;
+    return ACS_OK;
 }
 
 /* Destroy all events, those of queued ops included: the core retires all ops before it closes the backend. */
@@ -134,9 +126,10 @@ void acs_cuda_events_fini(acs_cuda *self)
     while (self->all_events) {
         acs_cuda_event *node = self->all_events;
         self->all_events = node->older;
-        CUresult result = self->cu.cuEventDestroy(node->event);
-        if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-            acs_log(ACS_LOG_WARN, "cuda: close: event: %s", acs_cuda_text((int)result));
+        if (node->event)
+            acs_cuda_close_note(self, "event", self->cu.cuEventDestroy(node->event));
+        if (node->begin)
+            acs_cuda_close_note(self, "event", self->cu.cuEventDestroy(node->begin));
         free(node);
     }
 }
@@ -146,9 +139,6 @@ void acs_cuda_events_fini(acs_cuda *self)
 /* A slot's stream is behind those that it had before. */
 void acs_cuda_stream_wait_all(acs_cuda *self)
 {
-    for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices) {
-        const CUresult result = self->cu.cuStreamSynchronize(self->now[i].stream);
-        if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-            acs_log(ACS_LOG_WARN, "cuda: close: stream: %s", acs_cuda_text((int)result));
-    }
+    for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
+        acs_cuda_close_note(self, "stream", self->cu.cuStreamSynchronize(self->now[i].stream));
 }

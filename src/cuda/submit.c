@@ -123,11 +123,10 @@ struct acs_cuda_fill {
 
 static void fill_unlink(acs_cuda_fill *fill)
 {
-    acs_lock_acquire(&fill->self->lock);
+    ACS_HOLD(&fill->self->lock);
     *fill->link = fill->next;
     if (fill->next)
         fill->next->link = fill->link;
-    acs_lock_release(&fill->self->lock);
     free(fill);
 }
 
@@ -272,11 +271,6 @@ static CUresult signal_stream(acs_cuda *self, const acs_batch *batch, const acs_
     return result;
 }
 
-static void wait_foreign(acs_cuda *self, CUstream stream, const acs_cuda_event *node)
-{
-    wait_event(self, stream, node->owner, node->event);
-}
-
 /*
  * Whether an op runs that the device cannot switch: waits for its stream, and reads the op's cell. False: it does not, or
  * it is unknown; the item has its status.
@@ -309,7 +303,8 @@ static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *ite
     case ACS_KIND_REPLAY:
         return acs_cuda_replay_issue(self, item);
     case ACS_KIND_STREAM_WAIT:
-        wait_foreign(self, stream, op->u.stream.event);
+        wait_event(self, stream, ((acs_cuda_event *)op->u.stream.event)->owner,
+                   ((acs_cuda_event *)op->u.stream.event)->event);
         return ACS_OK; /* after a failure the host has waited, or the device is marked as lost */
     case ACS_KIND_STREAM_SIGNAL:
         return item_result(self, item, signal_stream(self, batch, item));
@@ -317,12 +312,6 @@ static acs_status issue_op(acs_cuda *self, const acs_batch *batch, acs_item *ite
         item->text = "the cuda backend does not run this kind of op";
         return ACS_ERR_INTERNAL;
     }
-}
-
-/* The op did not run, or it is unknown whether it did. */
-static void item_lost(acs_item *item, int fault)
-{
-    acs_item_result(item, ACS_ERR_DEVICE, fault, acs_cuda_text(fault));
 }
 
 /* Issue an op and record its own mark, also if the op failed, since waits for the mark must not hang. */
@@ -340,7 +329,7 @@ static void issue_or_skip(acs_cuda *self, const acs_batch *batch, acs_item *item
         record_mark(self, &item->after);
     /* If the fault came before the op or while its mark was recorded, nothing is known of the op. */
     if (item->status == ACS_OK && acs_cuda_fault(self))
-        item_lost(item, acs_cuda_fault(self));
+        acs_item_result(item, ACS_ERR_DEVICE, acs_cuda_fault(self), acs_cuda_text(acs_cuda_fault(self)));
     /* The wait is sent, or will never be. A skipped op keeps its event, which is released when it retires. */
     if (item->op->kind == ACS_KIND_STREAM_WAIT && item->status != ACS_ERR_SKIPPED) {
         acs_cuda_event_release(&self->base, item->op->u.stream.event);
@@ -397,7 +386,7 @@ static void submit_bundle(acs_cuda *self, acs_batch *batch)
 /* Takes no lock: the core gives a slot and its marks to one thread at a time. */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
 {
-    acs_cuda *self = (acs_cuda *)backend;
+    acs_cuda *self = ((acs_cuda *)backend)->members[batch->device];
     acs_cuda_scope scope;
     uint64_t began_ns;
     bool timed = acs_cuda_launches_begin(self, batch, &began_ns);

@@ -3,7 +3,7 @@
  * used for the first time, and by acs-info. Calls the runtime only. It frees all that it makes, but peer access
  * between the devices stays enabled. Four devices take about a second.
  */
-#include "cuda/topology.h"
+#include "cuda/internal.h"
 
 #include "base/inside.h"
 #include "base/tuning.h"

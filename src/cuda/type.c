@@ -80,11 +80,10 @@ static acs_cuda_type *type_add_locked(acs_cuda *self, acs_cuda_kernel *kernel, c
 /* Add a type, unless another thread has added it meanwhile. */
 static acs_cuda_type *type_add(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
-    acs_lock_acquire(&self->lock);
+    ACS_HOLD(&self->lock);
     acs_cuda_type *type = type_find(kernel, op);
     if (!type)
         type = type_add_locked(self, kernel, op);
-    acs_lock_release(&self->lock);
     return type;
 }
 

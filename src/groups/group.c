@@ -114,9 +114,7 @@ static acs_status make(acs_context *context, uint32_t most, acs_group **made)
 acs_status acs_group_begin(acs_context *context, size_t ops_most)
 {
     acs_group *group = NULL;
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (tl_open && find_mine(NULL))
         return ACS_FAIL(ACS_ERR_STATE, 0, "this thread holds a group; acs_group_submit or acs_group_cancel comes first");
     if (acs_capture_on(context))
@@ -272,9 +270,7 @@ void acs_group_free_blocks(acs_group *group)
 
 acs_status acs_group_cancel(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     acs_group *group = acs_group_on(context);
     if (!group)
         return ACS_FAIL(ACS_ERR_STATE, 0, "this thread holds no group of the context");

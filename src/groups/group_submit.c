@@ -516,9 +516,7 @@ static acs_status submit(submission *s, uint32_t slots)
 acs_status acs_group_submit(acs_context *context, const acs_group_params *params, acs_group_report *report)
 {
     ACS_NOT_CANCELLED;
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     submission s = {.group = acs_group_on(context), .context = context};
     if (!s.group)
         return ACS_FAIL(ACS_ERR_STATE, 0, "this thread holds no group of the context");

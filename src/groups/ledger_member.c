@@ -55,7 +55,7 @@ static acs_status memory_left(void *user, uint32_t device, uint64_t *bytes)
 static bool step_and_give_back(void *user)
 {
     acs_context *context = user;
-    while (acs_context_unattended(context) && acs_context_step(context))
+    while (acs_workers_asleep(context) && acs_context_step(context))
         continue;
     acs_ledger_member_give_back(context);
     return acs_fifo_ready(context->core.fifo) || acs_core_look(&context->core) != ACS_LOAD_NONE;

@@ -61,11 +61,6 @@ acs_known *acs_known_op_create(const acs_record *op)
     return known;
 }
 
-void acs_known_op_destroy(acs_known *known)
-{
-    free(known);
-}
-
 static uint32_t tag_of(const acs_kernel *kernel, const acs_segment *segments, size_t count)
 {
     uint64_t tag = (uint64_t)(uintptr_t)kernel->function;

@@ -40,9 +40,8 @@ typedef struct acs_known {
     acs_record *op;             /* owned; with the segments, arguments and width above */
 } acs_known;
 
-/* Copy a filled record, which has a type. NULL: no memory. */
+/* Copy a filled record, which has a type; to free. NULL: no memory. */
 acs_known *acs_known_op_create(const acs_record *op);
-void acs_known_op_destroy(acs_known *known);
 /* A hash of its function and its segments. Equal ops have equal tags. */
 uint32_t acs_known_op_tag(const acs_record *op);
 uint32_t acs_known_op_tag_of_launch(const acs_launch_params *params);

@@ -140,11 +140,6 @@ static bool renew_strands(acs_repeat *repeat, numbering how)
     return make_strands(repeat, how) && (!repeat->wide || repeat->strand_count == 1 || make_strands(repeat, NUMBERS_ONE));
 }
 
-static bool find_strands(acs_repeat *repeat)
-{
-    return renew_strands(repeat, NUMBERS_FOUND);
-}
-
 /* Give a new op the only strand that it conflicts with. False: there is none, or several, or no memory. */
 static bool join_strand(acs_repeat *repeat, acs_known *known)
 {
@@ -169,19 +164,19 @@ static bool complete_strands(acs_repeat *repeat)
     const acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     bool joined = false;
     if (trace->count >= 2 * repeat->strands_ops)
-        return find_strands(repeat);
+        return renew_strands(repeat, NUMBERS_FOUND);
     for (uint32_t i = 0; i < trace->count; i++) {
         if (trace->ops[i].op->strand != ACS_STRAND_NONE)
             continue;
         if (!join_strand(repeat, trace->ops[i].op))
-            return find_strands(repeat);
+            return renew_strands(repeat, NUMBERS_FOUND);
         joined = true;
     }
     if (joined && !acs_views_find(repeat)) {
         drop_strands(repeat);
         return false;
     }
-    return !joined || !repeat->wide || repeat->strand_count == 1 || find_strands(repeat);
+    return !joined || !repeat->wide || repeat->strand_count == 1 || renew_strands(repeat, NUMBERS_FOUND);
 }
 
 /* ------------------------------------------------------------------------------------------------------- fragments */

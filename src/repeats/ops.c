@@ -90,7 +90,7 @@ bool acs_known_drop(acs_repeat *repeat, uint64_t pass, bool all)
                 continue;
             }
             *at = known->same;
-            acs_known_op_destroy(known);
+            free(known);
             repeat->known_count--;
         }
     return repeat->known_count < before;

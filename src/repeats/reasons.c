@@ -74,7 +74,7 @@ void acs_reasons_free(acs_repeat *repeat)
     acs_site_reasons *s, *next;
     HASH_ITER (hh, repeat->reasons, s, next) {
         HASH_DEL(repeat->reasons, s);
-        acs_known_op_destroy(s->sample);
+        free(s->sample);
         free(s);
     }
 }

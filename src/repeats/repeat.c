@@ -143,9 +143,7 @@ void acs_repeats_report(const acs_context *context)
 
 acs_status acs_repeat_begin(acs_context *context, uint64_t key)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (in_pass())
         return ACS_FAIL(ACS_ERR_STATE, 0, "acs_repeat_begin: this thread is in a pass of repeat %llu of context %p already",
                         (unsigned long long)acs_thread_pass_get()->repeat->key,
@@ -172,9 +170,7 @@ acs_status acs_repeat_begin(acs_context *context, uint64_t key)
 
 acs_status acs_repeat_end(acs_context *context)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (!context->repeats)
         return ACS_OK;
     acs_repeat *repeat = acs_thread_pass_in(context);

@@ -270,9 +270,7 @@ uint32_t acs_device_choice_hint(const acs_context *context)
 
 acs_status acs_on(acs_context *context, int device)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     if (device < ACS_ANY_DEVICE || device >= (int)context->backend->devices)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_on: there is no device %d; the context has %u", device,
                         context->backend->devices);

@@ -126,9 +126,7 @@ static acs_status trim_kind(acs_context *context, int kind, size_t keep_bytes, a
 acs_status acs_trim(acs_context *context, size_t keep_bytes)
 {
     ACS_NOT_CANCELLED;
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     ACS_TRY(acs_room_check_alive(context)); /* to give memory back may wait for an op that never ends */
     acs_status status = trim_kind(context, ACS_MEMORY_HOST, keep_bytes, ACS_OK);
     for (uint32_t d = 0; d < context->backend->devices && status != ACS_ERR_DEVICE; d++)

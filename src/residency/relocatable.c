@@ -225,8 +225,6 @@ acs_status acs_relocatable_pin(acs_context *context, uint64_t address, bool no_w
 
 acs_status acs_pin(acs_context *context, const void *ptr)
 {
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     return acs_relocatable_pin(context, (uint64_t)(uintptr_t)ptr, false);
 }

@@ -34,22 +34,16 @@ struct acs_call_slots {
 acs_status acs_call_slots_create(uint32_t slots, acs_call_slots **calls)
 {
     acs_call_slots *c = calloc(1, sizeof *c + slots * sizeof c->slots[0]);
-    int error;
-
     if (!c)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for the library calls of %u slots", (unsigned)slots);
     c->count = slots;
-    error = acs_lock_init(&c->lock, ACS_RANK_BACKEND);
-    if (error)
-        goto free_calls;
-    error = acs_cond_init(&c->freed);
-    if (error)
-        goto fini_lock;
-    *calls = c;
-    return ACS_OK;
-fini_lock:
-    acs_lock_fini(&c->lock);
-free_calls:
+    int error = acs_lock_init(&c->lock, ACS_RANK_BACKEND);
+    if (!error && (error = acs_cond_init(&c->freed)) != 0)
+        acs_lock_fini(&c->lock);
+    if (!error) {
+        *calls = c;
+        return ACS_OK;
+    }
     free(c);
     return ACS_FAIL(ACS_ERR_MEMORY, error, "no lock for the library calls");
 }
@@ -128,7 +122,7 @@ static int slot_claim(acs_call_slots *calls)
 {
     uint32_t i = 0;
 
-    acs_lock_acquire(&calls->lock);
+    ACS_HOLD(&calls->lock);
     while (calls->slots[i].busy) {
         if (++i == calls->count) {
             acs_cond_wait(&calls->freed, &calls->lock);
@@ -136,16 +130,14 @@ static int slot_claim(acs_call_slots *calls)
         }
     }
     calls->slots[i].busy = true;
-    acs_lock_release(&calls->lock);
     return (int)i;
 }
 
 static void slot_release(acs_call_slots *calls, int slot)
 {
-    acs_lock_acquire(&calls->lock);
+    ACS_HOLD(&calls->lock);
     calls->slots[slot].busy = false;
     acs_cond_signal(&calls->freed);
-    acs_lock_release(&calls->lock);
 }
 
 /* Memory is allocated before the program's function is called, so ACS_ERR_MEMORY means that it did not run. */

@@ -46,28 +46,23 @@ void acs_core_overdue_init(acs_core *core)
 bool acs_core_abandoned(acs_core *core, const acs_action *action)
 {
     bool found = false;
-    acs_lock_acquire(&core->lock);
+    ACS_HOLD(&core->lock);
     /* Compare pointers in the list: once the action is not there its thread may have freed it. */
     for (const acs_action *a = core->under_way; a && !found; a = a->next_under_way)
         found = a == action && a->abandoned;
-    acs_lock_release(&core->lock);
     return found;
 }
 
 uint32_t acs_core_left(acs_core *core)
 {
-    acs_lock_acquire(&core->lock);
-    uint32_t left = core->abandoned;
-    acs_lock_release(&core->lock);
-    return left;
+    ACS_HOLD(&core->lock);
+    return core->abandoned;
 }
 
 bool acs_core_given_up(acs_core *core)
 {
-    acs_lock_acquire(&core->lock);
-    bool given_up = core->given_up;
-    acs_lock_release(&core->lock);
-    return given_up;
+    ACS_HOLD(&core->lock);
+    return core->given_up;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- text */
@@ -343,8 +338,6 @@ bool acs_core_overdue(acs_core *core, uint64_t now_ns)
 {
     if (ACS_LIKELY(core->overdue.limit_ns == 0))
         return false;
-    acs_lock_acquire(&core->lock);
-    bool gave_up = look_locked(core, now_ns);
-    acs_lock_release(&core->lock);
-    return gave_up;
+    ACS_HOLD(&core->lock);
+    return look_locked(core, now_ns);
 }

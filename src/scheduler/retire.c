@@ -318,8 +318,7 @@ void acs_core_fault_locked(acs_core *core, acs_error *error)
 
 void acs_core_lose(acs_core *core, acs_error *error)
 {
-    acs_lock_acquire(&core->lock);
+    ACS_HOLD(&core->lock);
     acs_core_fault_locked(core, error);
     acs_core_collect_locked(core);
-    acs_lock_release(&core->lock);
 }

@@ -504,46 +504,38 @@ void acs_core_done(acs_core *core, acs_action *action)
 
 bool acs_core_true(acs_core *core, const acs_wait_condition *condition)
 {
-    acs_lock_acquire(&core->lock);
-    bool is_true = true_locked(core, condition);
-    acs_lock_release(&core->lock);
-    return is_true;
+    ACS_HOLD(&core->lock);
+    return true_locked(core, condition);
 }
 
 bool acs_core_stalled(acs_core *core)
 {
-    acs_lock_acquire(&core->lock);
-    const bool stalled = core->stalled != NULL;
-    acs_lock_release(&core->lock);
-    return stalled;
+    ACS_HOLD(&core->lock);
+    return core->stalled != NULL;
 }
 
 bool acs_core_rests(acs_core *core)
 {
-    acs_lock_acquire(&core->lock);
-    const bool rests = core->running <= core->host_running;
-    acs_lock_release(&core->lock);
-    return rests;
+    ACS_HOLD(&core->lock);
+    return core->running <= core->host_running;
 }
 
 void acs_core_add_condition(acs_core *core, acs_wait_condition *condition)
 {
-    acs_lock_acquire(&core->lock);
+    ACS_HOLD(&core->lock);
     condition->since = core->popped + core->counters.retired;
     condition->told = false;
     condition->next = core->polls_itself;
     core->polls_itself = condition;
-    acs_lock_release(&core->lock);
 }
 
 void acs_core_remove_condition(acs_core *core, acs_wait_condition *condition)
 {
-    acs_lock_acquire(&core->lock);
+    ACS_HOLD(&core->lock);
     acs_wait_condition **at = &core->polls_itself;
     while (*at != condition)
         at = &(*at)->next;
     *at = condition->next;
-    acs_lock_release(&core->lock);
 }
 
 uint64_t acs_core_ends(acs_core *core)
@@ -562,17 +554,14 @@ void acs_core_forget_block(acs_core *core, uint64_t base, uint64_t bytes)
     /* relaxed: stored before `settled`, which the caller has read (B) */
     if (ACS_LIKELY(!atomic_load_explicit(&core->poisoned, memory_order_relaxed)))
         return;
-    acs_lock_acquire(&core->lock);
+    ACS_HOLD(&core->lock);
     acs_window_forget_block(&core->window, base, bytes);
-    acs_lock_release(&core->lock);
 }
 
 acs_core_load acs_core_look(acs_core *core)
 {
-    acs_lock_acquire(&core->lock);
-    acs_core_load load = look_locked(core);
-    acs_lock_release(&core->lock);
-    return load;
+    ACS_HOLD(&core->lock);
+    return look_locked(core);
 }
 
 bool acs_core_look_try(acs_core *core, const acs_wait_condition *condition, uint32_t few, bool *is_true,
@@ -591,8 +580,7 @@ bool acs_core_look_try(acs_core *core, const acs_wait_condition *condition, uint
 
 void acs_core_clear(acs_core *core)
 {
-    acs_lock_acquire(&core->lock);
+    ACS_HOLD(&core->lock);
     acs_window_clear_poison(&core->window);
     atomic_store_explicit(&core->poisoned, false, memory_order_relaxed); /* relaxed: acs_malloc may learn of it late */
-    acs_lock_release(&core->lock);
 }

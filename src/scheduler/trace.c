@@ -25,21 +25,19 @@ void acs_core_trace_event_locked(acs_core *core, acs_trace_type type, const acs_
 
 bool acs_trace_add(acs_core *core, acs_trace_fn function, void *user)
 {
-    acs_lock_acquire(&core->lock);
+    ACS_HOLD(&core->lock);
     const bool room = core->follower_count < ACS_TRACE_FOLLOWERS;
     if (room)
         core->followers[core->follower_count++] = (acs_trace_follower){function, user};
-    acs_lock_release(&core->lock);
     return room;
 }
 
 void acs_trace_remove(acs_core *core, acs_trace_fn function, void *user)
 {
-    acs_lock_acquire(&core->lock);
+    ACS_HOLD(&core->lock);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < core->follower_count; i++)
         if (core->followers[i].function != function || core->followers[i].user != user)
             core->followers[kept++] = core->followers[i];
     core->follower_count = kept;
-    acs_lock_release(&core->lock);
 }

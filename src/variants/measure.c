@@ -398,9 +398,7 @@ acs_status acs_measure(acs_context *context, const acs_launch_params *launch, co
                        acs_measured *result)
 {
     static const acs_measure_params plain = {.size = sizeof plain};
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     how = how ? how : &plain;
     if (how->size != sizeof *how || !result || result->size != sizeof *result || how->flags)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_measure: the size of a struct is wrong, the result is NULL, or flags "

@@ -100,9 +100,7 @@ acs_status acs_mix_plan(acs_context *context, const acs_mix_model *models, size_
                         const acs_mix_params *params, acs_mix_setting *best, double *throughput)
 {
     static const acs_mix_params plain = {.size = sizeof plain};
-    context = acs_context_enter(context, __func__);
-    if (!context)
-        return acs_error_thread()->status;
+    ACS_ENTER(context);
     params = params ? params : &plain;
     ACS_TRY(check_models(models, count));
     if (params->size != sizeof *params || params->free_fit > 2 || !best)

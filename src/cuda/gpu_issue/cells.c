@@ -98,29 +98,14 @@ static CUresult add_op(acs_cuda *self, const acs_gpu_issue_type *type, acs_gpu_i
 {
     void *args[ACS_CUDA_ARG_BYTES];
     const acs_cuda_kernel *kernel = type->type->kernel;
-    CUlaunchAttributeValue value = {.deviceUpdatableKernelNode = {.deviceUpdatable = 1}};
-    CUDA_KERNEL_NODE_PARAMS params = {
-        .func = kernel->function,
-        .gridDimX = 1,
-        .gridDimY = 1,
-        .gridDimZ = 1,
-        .blockDimX = type->type->block.x,
-        .blockDimY = type->type->block.y,
-        .blockDimZ = type->type->block.z,
-        .sharedMemBytes = type->type->shared_bytes,
-        .kernelParams = args,
-    };
+    const CUDA_KERNEL_NODE_PARAMS params = acs_cuda_node_params(kernel->function, (acs_dim3){1, 1, 1}, type->type->block,
+                                                                type->type->shared_bytes, args);
     for (uint32_t i = 0; i < kernel->param_count; i++)
         args[i] = cell->args + kernel->param_offset[i];
     if (type->type->shared_bytes)
         (void)acs_cuda_raise_shared(self, kernel, type->type->shared_bytes);
     CUresult result = self->cu.cuGraphAddKernelNode(node, cell->graph, NULL, 0, &params);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuGraphKernelNodeSetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuGraphKernelNodeGetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
-    cell->node = (uint64_t)(uintptr_t)value.deviceUpdatableKernelNode.devNode;
-    return result;
+    return result == CUDA_SUCCESS ? acs_cuda_node_give(self, *node, &cell->node) : result;
 }
 
 /* Add the release kernel behind the op. If the device can do so, its launch overlaps the op's end. */
@@ -131,16 +116,8 @@ static CUresult add_release(acs_cuda *self, acs_gpu_issue_cell *cell, const CUgr
     CUgraphEdgeData edge = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
                             .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
     void *args[] = {&gi->slots, &gi->places, &cell->place};
-    CUDA_KERNEL_NODE_PARAMS params = {
-        .func = gi->release,
-        .gridDimX = 1,
-        .gridDimY = 1,
-        .gridDimZ = 1,
-        .blockDimX = 32,
-        .blockDimY = 1,
-        .blockDimZ = 1,
-        .kernelParams = args,
-    };
+    const CUDA_KERNEL_NODE_PARAMS params =
+        acs_cuda_node_params(gi->release, (acs_dim3){1, 1, 1}, (acs_dim3){32, 1, 1}, 0, args);
     bool overlap = op && gi->overlap;
     CUresult result = self->cu.cuGraphAddKernelNode(&node, cell->graph, op, op && !overlap, &params);
     if (result == CUDA_SUCCESS && overlap)
@@ -331,7 +308,7 @@ bool acs_gpu_issue_cells_take(acs_cuda *self, const acs_batch *batch, int slot, 
     /* A bundle that can never have enough cells must not cost others theirs. */
     if (cells_needed(&lane->tree) > gi->cells_most)
         return false;
-    acs_lock_acquire(&gi->lock);
+    ACS_HOLD(&gi->lock);
     lane->busy = true;
     const uint32_t grow = state.grow = growth_locked(self, batch, gain_ns);
     bool all = take_all_locked(self, batch, lane, &state);
@@ -341,7 +318,6 @@ bool acs_gpu_issue_cells_take(acs_cuda *self, const acs_batch *batch, int slot, 
         gi->lost_ns += gain_ns;
     if (gi->types)
         hold_all_locked(gi, lane, slot);
-    acs_lock_release(&gi->lock);
     return all;
 }
 

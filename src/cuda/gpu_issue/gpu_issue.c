@@ -180,16 +180,8 @@ static CUresult lane_head(acs_cuda *self, acs_gpu_issue_lane *lane, int slot)
     uint32_t index = (uint32_t)slot;
     void *args[] = {&self->gpu_issue->slots, &index};
     CUgraphNode node;
-    CUDA_KERNEL_NODE_PARAMS params = {
-        .func = self->gpu_issue->head,
-        .gridDimX = ACS_GPU_ISSUE_BLOCKS,
-        .gridDimY = 1,
-        .gridDimZ = 1,
-        .blockDimX = ACS_GPU_ISSUE_THREADS,
-        .blockDimY = 1,
-        .blockDimZ = 1,
-        .kernelParams = args,
-    };
+    const CUDA_KERNEL_NODE_PARAMS params = acs_cuda_node_params(
+        self->gpu_issue->head, (acs_dim3){ACS_GPU_ISSUE_BLOCKS, 1, 1}, (acs_dim3){ACS_GPU_ISSUE_THREADS, 1, 1}, 0, args);
     CUresult result = self->cu.cuGraphCreate(&lane->graph, 0);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphAddKernelNode(&node, lane->graph, NULL, 0, &params);
@@ -218,10 +210,8 @@ static acs_gpu_issue_lane *lane_open(acs_cuda *self, int slot)
     if (result == CUDA_SUCCESS)
         result = lane_state(self, lane, slot);
     if (result == CUDA_SUCCESS) {
-        acs_lock_acquire(&self->gpu_issue->lock);
-        self->gpu_issue->lanes[slot] = lane; /* other slots read it when they look for cells */
-        acs_lock_release(&self->gpu_issue->lock);
-        return lane;
+        ACS_HOLD(&self->gpu_issue->lock);
+        return self->gpu_issue->lanes[slot] = lane; /* other slots read it when they look for cells */
     }
     (void)acs_cuda_note(self, result);
     acs_log(ACS_LOG_INFO, "cuda: slot %d: no GPU-side issue: %s", slot, acs_cuda_text((int)result));
@@ -248,10 +238,9 @@ static void settle_launch(acs_cuda *self, acs_gpu_issue_lane *lane, int slot, bo
     if (launched)
         acs_cuda_gpu_issue_told(self, slot, lane->turn, lane->end);
     lane->turn += launched;
-    acs_lock_acquire(&self->gpu_issue->lock);
+    ACS_HOLD(&self->gpu_issue->lock);
     lane->latest = event;
     lane->busy = false;
-    acs_lock_release(&self->gpu_issue->lock);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- start */
@@ -389,10 +378,9 @@ const char *acs_cuda_gpu_issue_refusal(const acs_cuda *self)
     uint64_t word = 0;
     if (!gi)
         return NULL;
-    acs_lock_acquire(&gi->lock);
+    ACS_HOLD(&gi->lock);
     if (gi->refusal)
         word = *(volatile const uint64_t *)gi->refusal;
-    acs_lock_release(&gi->lock);
     return word ? acs_cuda_text((int)(word & UINT32_MAX)) : NULL;
 }
 

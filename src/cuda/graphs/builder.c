@@ -25,12 +25,10 @@ struct acs_cuda_builder {
 /* The next graph; NULL: the thread is to end. */
 static acs_cuda_build *next(acs_cuda_builder *b)
 {
-    acs_lock_acquire(&b->lock);
+    ACS_HOLD(&b->lock);
     while (!b->builds && !b->stopping)
         acs_cond_wait(&b->wake, &b->lock);
-    acs_cuda_build *build = b->stopping ? NULL : b->builds;
-    acs_lock_release(&b->lock);
-    return build;
+    return b->stopping ? NULL : b->builds;
 }
 
 static void forget_first(acs_cuda_builder *b)
@@ -90,8 +88,7 @@ void acs_cuda_builder_destroy(acs_cuda_builder *b)
         forget_first(b);
     }
     CUresult result = b->stream ? b->self->cu.cuStreamDestroy(b->stream) : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS && !acs_cuda_note(b->self, result))
-        acs_log(ACS_LOG_WARN, "cuda: close: the stream of graphs: %s", acs_cuda_text((int)result));
+    acs_cuda_close_note(b->self, "the stream of graphs", result);
     acs_cond_fini(&b->wake);
     acs_lock_fini(&b->lock);
     free(b);
@@ -100,11 +97,10 @@ void acs_cuda_builder_destroy(acs_cuda_builder *b)
 bool acs_cuda_builder_has(acs_cuda_builder *b, uint64_t key)
 {
     const acs_cuda_build *build;
-    acs_lock_acquire(&b->lock);
+    ACS_HOLD(&b->lock);
     bool has = b->count >= TUNE_GRAPH_BUILDS_MOST; /* it asks again later */
     LL_FOREACH (b->builds, build)
         has = has || build->key == key;
-    acs_lock_release(&b->lock);
     return has;
 }
 
@@ -123,13 +119,12 @@ static bool start(acs_cuda_builder *b)
 
 bool acs_cuda_builder_add(acs_cuda_builder *b, acs_cuda_build *build)
 {
-    acs_lock_acquire(&b->lock);
+    ACS_HOLD(&b->lock);
     const bool starts = start(b);
     if (starts) {
         LL_APPEND(b->builds, build);
         b->count++;
         acs_cond_signal(&b->wake);
     }
-    acs_lock_release(&b->lock);
     return starts;
 }

@@ -140,9 +140,8 @@ acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstr
 
 void acs_cuda_exec_give(acs_cuda *self, acs_cuda_exec *exec)
 {
-    acs_lock_acquire(&self->methods->lock);
+    ACS_HOLD(&self->methods->lock);
     acs_graph_cache_launched(self->methods->cache, exec->copy, 0, 0);
-    acs_lock_release(&self->methods->lock);
 }
 
 /* Whether another copy may be made, since one that runs cannot be launched beside itself. */

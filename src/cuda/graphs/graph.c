@@ -41,17 +41,9 @@ static CUresult op_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgr
     acs_device_set *held = held_of(exec, op);
     for (uint32_t i = 0; i < type->kernel->param_count; i++)
         args[i] = (unsigned char *)(held + 1) + type->kernel->param_offset[i];
-    CUDA_KERNEL_NODE_PARAMS params = {
-        .func = type->kernel->function,
-        .gridDimX = held->grid[0],
-        .gridDimY = held->grid[1],
-        .gridDimZ = held->grid[2],
-        .blockDimX = type->block.x,
-        .blockDimY = type->block.y,
-        .blockDimZ = type->block.z,
-        .sharedMemBytes = type->shared_bytes,
-        .kernelParams = args,
-    };
+    const acs_dim3 grid = {held->grid[0], held->grid[1], held->grid[2]};
+    const CUDA_KERNEL_NODE_PARAMS params =
+        acs_cuda_node_params(type->kernel->function, grid, type->block, type->shared_bytes, args);
     if (type->shared_bytes)
         (void)acs_cuda_raise_shared(self, type->kernel, type->shared_bytes);
     return deps ? self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params)
@@ -69,55 +61,50 @@ static void hold(acs_device_set *held, const acs_cuda_type *type, const acs_reco
     acs_cuda_args_update(type, &contents, (unsigned char *)(held + 1), &from, &end);
 }
 
+CUresult acs_cuda_node_give(acs_cuda *self, CUgraphNode node, uint64_t *handle)
+{
+    CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode.deviceUpdatable = 1};
+    CUresult result =
+        self->cu.cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    if (result == CUDA_SUCCESS)
+        result = self->cu.cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
+    *handle = (uint64_t)(uintptr_t)value.deviceUpdatableKernelNode.devNode;
+    return result;
+}
+
 /* Add an op's node, with the contents in `held`. It is switched on. */
 static CUresult add_op(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, CUgraphNode *node, const CUgraphNode *deps,
                        size_t count)
 {
-    CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode.deviceUpdatable = 1};
-    acs_device_set *held = held_of(exec, op);
     CUresult result = op_params(self, exec, op, node, deps, count);
     exec->nodes[op] = *node;
     if (result != CUDA_SUCCESS || exec->fixed[op])
         return result;
-    result = self->cu.cuGraphKernelNodeSetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
-    if (result == CUDA_SUCCESS)
-        result = self->cu.cuGraphKernelNodeGetAttribute(*node, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value);
-    held->node = (uint64_t)(uintptr_t)value.deviceUpdatableKernelNode.devNode;
-    return result;
+    return acs_cuda_node_give(self, *node, &held_of(exec, op)->node);
 }
 
 static CUresult add_own(acs_cuda *self, acs_cuda_exec *exec, CUfunction function, void **args, CUgraphNode *node,
                         const CUgraphNode *deps, size_t count)
 {
-    CUDA_KERNEL_NODE_PARAMS params = {.func = function, .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1,
-                                      .blockDimX = OWN_THREADS, .blockDimY = 1, .blockDimZ = 1, .kernelParams = args};
+    const CUDA_KERNEL_NODE_PARAMS params =
+        acs_cuda_node_params(function, (acs_dim3){1, 1, 1}, (acs_dim3){OWN_THREADS, 1, 1}, 0, args);
     return self->cu.cuGraphAddKernelNode(node, exec->graph, deps, count, &params);
 }
 
-/* Threads of a block of the head. Each holds a set in shared memory, of which a kernel has 48 KiB without an opt-in. */
-static uint32_t head_threads(const acs_cuda_exec *exec)
-{
-    return ACS_DEVICE_HEAD_THREADS * exec->stride <= HEAD_SHARED ? ACS_DEVICE_HEAD_THREADS : ACS_DEVICE_HEAD_THREADS / 2;
-}
-
-/* Set the head's parameters for a table. */
+/*
+ * Set the head's parameters for a table. Each thread of a block holds a set in shared memory, of which a kernel has 48 KiB
+ * without an opt-in.
+ */
 static CUresult head_params(acs_cuda *self, acs_cuda_exec *exec, uint32_t table, bool add)
 {
     acs_device_table *address = table_of(exec, table);
     uint32_t sets = exec->settable;
-    const uint32_t threads = head_threads(exec);
+    const uint32_t threads =
+        ACS_DEVICE_HEAD_THREADS * exec->stride <= HEAD_SHARED ? ACS_DEVICE_HEAD_THREADS : ACS_DEVICE_HEAD_THREADS / 2;
     void *args[] = {&address, &exec->room->state, &exec->values, &sets, &exec->stride};
-    CUDA_KERNEL_NODE_PARAMS params = {
-        .func = self->methods->head,
-        .gridDimX = sets ? (sets + threads - 1) / threads : 1,
-        .gridDimY = 1,
-        .gridDimZ = 1,
-        .blockDimX = threads,
-        .blockDimY = 1,
-        .blockDimZ = 1,
-        .sharedMemBytes = sets ? threads * exec->stride : 0,
-        .kernelParams = args,
-    };
+    const CUDA_KERNEL_NODE_PARAMS params =
+        acs_cuda_node_params(self->methods->head, (acs_dim3){sets ? (sets + threads - 1) / threads : 1, 1, 1},
+                             (acs_dim3){threads, 1, 1}, sets ? threads * exec->stride : 0, args);
     return add ? self->cu.cuGraphAddKernelNode(&exec->head, exec->graph, NULL, 0, &params)
                : self->cu.cuGraphExecKernelNodeSetParams(exec->exec, exec->head, &params);
 }

@@ -221,6 +221,8 @@ void acs_cuda_args_update(const acs_cuda_type *type, const acs_cuda_contents *no
                           uint32_t *end);
 
 /* graphs/graph.c: in a scope, no lock held */
+/* Let the device change a kernel's node. *handle: as the device knows it. */
+CUresult acs_cuda_node_give(acs_cuda *self, CUgraphNode node, uint64_t *handle);
 /*
  * Begin a graph of the plan: all but what the driver does. `first`: by op, records whose contents the nodes get; NULL:
  * none. NULL: no memory.

@@ -71,8 +71,7 @@ void acs_cuda_methods_fini(acs_cuda *self)
     acs_cuda_rooms_free(self);
     acs_graph_cache_destroy(methods->cache);
     CUresult result = methods->words ? self->cu.cuMemFreeHost(methods->words) : CUDA_SUCCESS;
-    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
-        acs_log(ACS_LOG_WARN, "cuda: close: memory of bundles: %s", acs_cuda_text((int)result));
+    acs_cuda_close_note(self, "memory of bundles", result);
     acs_cuda_types_fini(self);
     acs_lock_fini(&methods->lock);
     free(methods->known);

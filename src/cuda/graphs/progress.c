@@ -126,12 +126,6 @@ void acs_cuda_times_doubt(acs_cuda *self, const acs_batch *batch)
     }
 }
 
-/* Whether the last look was so recent that what is seen now happened just now. */
-static bool is_fresh(const acs_cuda_times *w, uint64_t now_ns)
-{
-    return now_ns - w->looked_ns <= TUNE_LEARN_FRESH_NS;
-}
-
 void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed)
 {
     acs_cuda_times *w = &self->methods->watches[slot];
@@ -139,7 +133,9 @@ void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed)
         return;
     acs_lock_acquire(&self->methods->lock);
     uint64_t now_ns = acs_clock_ns();
-    bool fresh = is_fresh(w, now_ns), over = completed >= w->value;
+    /* whether the last look was so recent that what is seen now happened just now */
+    const bool fresh = now_ns - w->looked_ns <= TUNE_LEARN_FRESH_NS;
+    bool over = completed >= w->value;
     w->looked_ns = now_ns;
     if (over && w->began_ns && fresh)
         learn_types(self, w, now_ns);

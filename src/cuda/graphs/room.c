@@ -101,10 +101,9 @@ CUresult acs_cuda_room_acquire(acs_cuda *self, size_t bytes, acs_cuda_room **out
 
 void acs_cuda_room_release(acs_cuda_methods *methods, acs_cuda_room *room)
 {
-    acs_lock_acquire(&methods->lock);
+    ACS_HOLD(&methods->lock);
     room->next = methods->rooms;
     methods->rooms = room;
-    acs_lock_release(&methods->lock);
 }
 
 void acs_cuda_rooms_free(acs_cuda *self)

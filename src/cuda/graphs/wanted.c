@@ -59,12 +59,6 @@ static bool plan_replay(acs_replay *replay, acs_cuda_plan *plan)
     return fits;
 }
 
-static void fix_all(acs_cuda_plan *plan)
-{
-    for (uint32_t i = 0; i < plan->nodes; i++)
-        plan->node[i].fixed = true;
-}
-
 static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
 {
     if (want->type) {
@@ -86,8 +80,8 @@ static acs_cuda_build *prepare(acs_cuda *self, const acs_cuda_wanted *want)
     build->nodes = want->nodes;
     build->exec = NULL;
     if (make_plan(want, &build->plan)) {
-        if (want->fixed)
-            fix_all(&build->plan);
+        for (uint32_t i = 0; want->fixed && i < build->plan.nodes; i++)
+            build->plan.node[i].fixed = true;
         build->exec = acs_cuda_exec_prepare(self, &build->plan, want->replay ? want->replay->ops : NULL);
     }
     if (build->exec && want->batch && !keep_shape(build->exec, want->batch)) {

@@ -55,7 +55,7 @@ static acs_status resolve_kernels(acs_cuda *self, const acs_executor_params *par
 static void publish(acs_cuda *self, const acs_executor_params *params, acs_cuda_executor *executor,
                     acs_cuda_kernel **kernels)
 {
-    acs_lock_acquire(&self->lock);
+    ACS_HOLD(&self->lock);
     executor->next = self->resident->executors;
     self->resident->executors = executor;
     atomic_store_explicit(&self->has_executors, true, memory_order_relaxed); /* a hint: bodies have an order of their own */
@@ -63,7 +63,6 @@ static void publish(acs_cuda *self, const acs_executor_params *params, acs_cuda_
         executor->bodies[i] = (acs_cuda_body){executor, i};
     for (size_t i = 0; i < params->count; i++)
         atomic_store_explicit(&kernels[i]->body, &executor->bodies[i % params->bodies], memory_order_release); /* E */
-    acs_lock_release(&self->lock);
 }
 
 void acs_cuda_resident_copies(acs_cuda_kernel *copy, acs_cuda_kernel *rows, acs_cuda_kernel *fill)

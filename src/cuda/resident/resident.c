@@ -22,11 +22,11 @@ static bool takes(const acs_cuda_executor *executor, const acs_cuda_type *type, 
            blocks <= TUNE_RESIDENT_BLOCKS_MOST && type->arg_bytes <= ACS_EXECUTOR_ARG_BYTES;
 }
 
-/* The one executor that takes all ops of a bundle; copies and fills go with any. NULL: there is none. */
-static acs_cuda_executor *common_executor(acs_cuda *self, const acs_batch *batch)
+/* The one that takes all ops; copies and fills go with any. */
+acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *batch)
 {
     acs_cuda_executor *common = NULL;
-    for (uint32_t i = 0; i < batch->items_used; i++) {
+    for (uint32_t i = 0; self->resident && i < batch->items_used; i++) {
         const acs_record *op = batch->items[i].op;
         if (!op)
             continue;
@@ -42,11 +42,6 @@ static acs_cuda_executor *common_executor(acs_cuda *self, const acs_batch *batch
     }
     /* relaxed: a bundle that misses the refusal is refused itself */
     return common && !atomic_load_explicit(&common->refused, memory_order_relaxed) ? common : NULL;
-}
-
-struct acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *batch)
-{
-    return self->resident ? common_executor(self, batch) : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------ lanes */

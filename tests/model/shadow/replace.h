@@ -46,6 +46,23 @@
 #define acs_lock_acquire(lock) MODEL_MUTEX_(lock, MODEL_LOCK)
 #define acs_lock_try(lock) (acs_lock_acquire(lock), true) /* who fails spins and tries again: nothing that need be played */
 #define acs_lock_release(lock) MODEL_MUTEX_(lock, MODEL_UNLOCK)
+/* Locks that are held to the end of a block. */
+static inline void model_hold_end(acs_lock *const *lock)
+{
+    acs_lock_release(*lock);
+}
+static inline void model_hold_mutex_end(pthread_mutex_t *const *mutex)
+{
+    pthread_mutex_unlock(*mutex);
+}
+#undef ACS_HOLD
+#define ACS_HOLD(lock)                                                                                                 \
+    acs_lock_acquire(lock);                                                                                            \
+    __attribute__((cleanup(model_hold_end), unused)) acs_lock *acs_held = (lock)
+#undef ACS_HOLD_MUTEX
+#define ACS_HOLD_MUTEX(mutex)                                                                                          \
+    pthread_mutex_lock(mutex);                                                                                         \
+    __attribute__((cleanup(model_hold_mutex_end), unused)) pthread_mutex_t *acs_held_mutex = (mutex)
 #define acs_cond_wait(condition, lock)                                                                                 \
     __extension__({                                                                                                    \
         MODEL_CALL_(#condition, MODEL_WAIT);                                                                           \
