@@ -1,6 +1,6 @@
 /*
- * ACS_DOT (see debug_options.h). Ops are written when they enter the window, are issued, or fail, so the file of a program that
- * dies is complete up to then. Hook of the core (scheduler/trace.h), under its lock.
+ * ACS_DOT (see debug_options.h). Ops are written when they enter the window, are issued, or fail, so the file of a program
+ * that dies is complete up to then. Hook of the core (scheduler/trace.h), under its lock.
  *
  * The edges come from a window of the file's own (capture/capture_order.h) in which no op ends, since the core's window
  * forgets ops that have ended. So a program has the same edges however fast it ran.
