@@ -349,9 +349,9 @@ bool acs_region_hide(acs_regions *regions, acs_region *region, uint32_t link)
     acs_tile_set *set = s->only_read ? &regions->only_read : &regions->others;
     if (other->shape.token)
         return false;
-    const uint32_t piece = s->place.node;
-    const bool hidden = acs_tile_set_cut(set, &s->place, &region->shape);
-    if (hidden || s->place.node != piece)
+    bool changed;
+    const bool hidden = acs_tile_set_cut(set, &s->place, &region->shape, &changed);
+    if (hidden || changed)
         other->serves = 0;
     if (hidden) {
         const uint32_t mirror = region->links[link].mirror;

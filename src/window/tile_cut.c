@@ -75,8 +75,8 @@ static bool piece_cut(acs_tile_grid *grid, uint32_t index, const part *p, piece_
     return true;
 }
 
-/* Take one name of a rectangle out of the pieces from *first on. False: a piece still meets it. */
-static bool pieces_cut(acs_tile_grid *grid, uint32_t *first, const acs_tile_rect *q, int turn)
+/* Take one name of a rectangle out of the pieces from *first on. False: a piece still meets it. *changed: a piece was cut. */
+static bool pieces_cut(acs_tile_grid *grid, uint32_t *first, const acs_tile_rect *q, int turn, bool *changed)
 {
     piece_list kept = {0, 0};
     uint32_t left = 0;
@@ -89,8 +89,10 @@ static bool pieces_cut(acs_tile_grid *grid, uint32_t *first, const acs_tile_rect
         const acs_tile_node *of = &grid->nodes[node];
         const bool meets = part_met(grid, of, q, turn, &p);
         const uint32_t made = (p.row > 0) + (p.row_end < of->rows) + (p.column > 0) + (p.column_end < of->width);
-        if (meets && kept.count + left - 1 + made <= ACS_TILE_PIECES && piece_cut(grid, node, &p, &kept))
+        if (meets && kept.count + left - 1 + made <= ACS_TILE_PIECES && piece_cut(grid, node, &p, &kept)) {
+            *changed = true;
             continue;
+        }
         all = all && !meets;
         piece_push(grid, &kept, node);
     }
@@ -98,8 +100,9 @@ static bool pieces_cut(acs_tile_grid *grid, uint32_t *first, const acs_tile_rect
     return all;
 }
 
-bool acs_tile_set_cut(acs_tile_set *set, acs_tile_place *place, const acs_shape *shape)
+bool acs_tile_set_cut(acs_tile_set *set, acs_tile_place *place, const acs_shape *shape, bool *changed)
 {
+    *changed = false;
     if (place->grid == ACS_TILE_MIXED)
         return false;
     acs_tile_grid *grid = &set->grids[place->grid];
@@ -108,7 +111,7 @@ bool acs_tile_set_cut(acs_tile_set *set, acs_tile_place *place, const acs_shape 
     if ((shape->rows > 1 && shape->pitch != grid->pitch) || shape->row_bytes >= grid->pitch)
         return false; /* no rectangle of the plane */
     for (int turn = -1; turn <= 1; turn++)
-        all = pieces_cut(grid, &place->node, &q, turn) && all;
+        all = pieces_cut(grid, &place->node, &q, turn, changed) && all;
     return all;
 }
 

@@ -87,9 +87,9 @@ void acs_tile_set_remove(acs_tile_set *set, const acs_shape *shape, uint32_t id,
 /* tile_cut.c */
 /*
  * Take the bytes of a shape out of a region's pieces. False: some piece still meets the shape, since memory is exhausted,
- * there would be too many pieces, or they have another pitch.
+ * there would be too many pieces, or they have another pitch. *changed: bytes were taken out all the same.
  */
-bool acs_tile_set_cut(acs_tile_set *set, acs_tile_place *place, const acs_shape *shape);
+bool acs_tile_set_cut(acs_tile_set *set, acs_tile_place *place, const acs_shape *shape, bool *changed);
 /* Whether a piece of the region meets the shape. */
 bool acs_tile_set_meets(const acs_tile_set *set, acs_tile_place place, const acs_shape *shape);
 
