@@ -143,7 +143,7 @@ static void place_behind_an_op_that_waited_already_implies_the_older_wait(void *
 {
     (void)state;
     yard *y = yard_open(64, 3);
-    acs_op a = KERNEL(y->s, ACS_OUT(AT(0), 64)), busy = KERNEL(y->s, ACS_OUT(AT(100), 64));
+    acs_op a = KERNEL(y->s, ACS_OUT(AT(0), 64), ACS_TOKEN(7)), busy = KERNEL(y->s, ACS_OUT(AT(100), 64));
     assert_int_equal(issue(y, a), 0);
     assert_int_equal(issue(y, busy), 1);
     scene_entry(y->s, a)->waiters += 10; /* so that the next op goes behind `busy` */
@@ -152,7 +152,7 @@ static void place_behind_an_op_that_waited_already_implies_the_older_wait(void *
     scene_entry(y->s, a)->waiters -= 10;
     assert_int_equal(y->slots.counters.waits_sent, 1);
     issue(y, KERNEL(y->s, ACS_IN(AT(100), 64))); /* hides b, after its mark */
-    acs_op c = KERNEL(y->s, ACS_IN(AT(100), 64), ACS_OUT(AT(32), 32));
+    acs_op c = KERNEL(y->s, ACS_IN(AT(100), 64), ACS_TOKEN(7)); /* no ranges that overlap in part: it has both edges */
     uint64_t before = y->slots.counters.waits_implied;
     scene_entry(y->s, a)->waiters += 10;
     issue(y, KERNEL(y->s, ACS_IN(AT(0), 8))); /* hides a */
