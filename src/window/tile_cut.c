@@ -75,7 +75,7 @@ static bool piece_cut(acs_tile_grid *grid, uint32_t index, const part *p, piece_
     return true;
 }
 
-/* Take one name of a rectangle out of the pieces from *first on. False: a piece still meets it. *changed: a piece was cut. */
+/* Take one name of a rectangle out of the pieces from *first on. False: a piece still meets it. *changed: one was cut. */
 static bool pieces_cut(acs_tile_grid *grid, uint32_t *first, const acs_tile_rect *q, int turn, bool *changed)
 {
     piece_list kept = {0, 0};
