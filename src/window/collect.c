@@ -145,11 +145,14 @@ static void collect_all_but_commuters(acs_window *w, acs_entry *entry, acs_regio
 
 /*
  * List the live writers of parts whose own_stamp exceeds `after`, older ones being in the region's join, but those that the
- * op depends on already. Returns their number; UINT32_MAX: they are more than can be listed.
+ * op depends on already. Returns their number; UINT32_MAX: they are more than can be listed. *all: with those that it
+ * depends on already.
  */
-static uint32_t list_part_writers(acs_window *w, acs_entry *entry, const acs_region *region, uint64_t after, uint32_t *list)
+static uint32_t list_part_writers(acs_window *w, acs_entry *entry, const acs_region *region, uint64_t after,
+                                  uint32_t *list, uint32_t *all)
 {
     uint32_t count = 0;
+    *all = 0;
     for (uint32_t i = 0; i < region->link_count; i++) {
         acs_region *part = region->links[i].region;
         region_refresh(w, part);
@@ -159,13 +162,17 @@ static uint32_t list_part_writers(acs_window *w, acs_entry *entry, const acs_reg
         }
         raise_level(entry, part->level_write);
         acs_entry *writer = acs_ref_entry(w, part->writer);
-        if (!writer || writer->own_stamp <= after || acs_entry_hold(w, writer)->stamp == entry->own_stamp)
+        if (!writer || writer->own_stamp <= after)
             continue;
-        if (count == ACS_GATHERED_MOST)
+        ++*all;
+        if (count == UINT32_MAX || acs_entry_hold(w, writer)->stamp == entry->own_stamp)
+            continue;
+        if (count == ACS_GATHERED_MOST && w->gathers)
             count = acs_keep_unimplied(w, entry, list, count);
         if (count == ACS_GATHERED_MOST)
-            return UINT32_MAX;
-        list[count++] = part->writer.entry;
+            count = UINT32_MAX;
+        else
+            list[count++] = part->writer.entry;
     }
     return count;
 }
@@ -180,28 +187,24 @@ static void link_part_writers(acs_window *w, const acs_region *region, acs_entry
 }
 
 /*
- * The region is read as a whole after many parts of it were written: their writers become a join, kept for later
- * reads, but for those that others imply. acs_window_has_room does not count the join's edges, so if they do not fit, one
- * edge is made to each writer.
+ * The region is read as a whole after many parts of it were written: if many of their writers do not imply each other, all
+ * become a join, kept for later reads. acs_window_has_room does not count the join's edges, so if they do not fit, one edge
+ * is made to each writer.
  */
 static void collect_cover(acs_window *w, acs_entry *entry, acs_region *region)
 {
-    uint32_t list[ACS_GATHERED_MOST];
+    uint32_t list[ACS_GATHERED_MOST], all;
     acs_entry *cover = acs_ref_entry(w, region->cover);
     uint64_t after = cover ? region->cover_stamp : 0;
-    uint32_t newer = list_part_writers(w, entry, region, after, list);
+    uint32_t newer = list_part_writers(w, entry, region, after, list, &all);
     const bool listed = newer != UINT32_MAX;
-    newer = listed ? newer : region->link_count;
-    if (listed && newer > TUNE_JOIN_COVER_MANY)
+    if (listed && w->gathers && newer > TUNE_JOIN_COVER_MANY)
         newer = acs_keep_unimplied(w, entry, list, newer);
-    if (newer > TUNE_JOIN_COVER_MANY && acs_join_fits(w, entry, 2 * newer + 1)) {
+    if (newer > TUNE_JOIN_COVER_MANY && acs_join_fits(w, entry, 2 * all + 1)) {
         acs_entry *join = acs_window_new_join(w, entry->seq);
         if (cover)
             acs_window_link(w, cover, join);
-        for (uint32_t i = 0; i < newer && listed; i++)
-            acs_window_link(w, &w->entries[list[i]], join);
-        if (!listed)
-            link_part_writers(w, region, join, after);
+        link_part_writers(w, region, join, after); /* those too that this op depends on otherwise: later ones may not */
         acs_window_close_join(w, join);
         acs_ref_drop(w, &region->cover);
         region->cover = acs_ref_make(w, join);
@@ -332,7 +335,8 @@ static void hide_covered(acs_window *w, const acs_op_regions *found, uint32_t ed
             continue;
         for (uint32_t link = region->link_count; link-- > 0;) {
             acs_region *other = region->links[link].region;
-            if (!region->links[link].covers && acs_region_hide(w->regions, region, link))
+            /* Failures stay in sight: the writer may be an op that is never skipped. */
+            if (!region->links[link].covers && !acs_region_poisoned(other) && acs_region_hide(w->regions, region, link))
                 acs_region_empty(w, other);
         }
     }

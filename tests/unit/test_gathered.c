@@ -53,10 +53,30 @@ static void insert_behind_an_op_that_is_never_skipped_waits_for_the_one_before_t
     scene_close(s);
 }
 
+/* The first reader of the whole depends on one of its writers through another range; the second does not. */
+static void a_join_of_part_writers_has_those_that_its_first_reader_knew_otherwise(void **state)
+{
+    (void)state;
+    scene *s = scene_open(64, false);
+    const acs_op known = KERNEL(s, ACS_OUT(AT(8192), 64), ACS_OUT(AT(0), 64));
+    acs_op others[20];
+    for (uint32_t i = 0; i < 20; i++)
+        others[i] = KERNEL(s, ACS_OUT(AT(64) + i * 64, 64));
+    (void)KERNEL(s, ACS_IN(AT(8192), 64), ACS_IN(AT(0), 64), ACS_IN(AT(0), 4096));
+    const acs_op second = KERNEL(s, ACS_IN(AT(0), 4096));
+    for (uint32_t i = 0; i < 20; i++)
+        scene_run(s, others[i]);
+    assert_int_equal(scene_state(s, second), ACS_ENTRY_PENDING);
+    scene_run(s, known);
+    assert_int_equal(scene_state(s, second), ACS_ENTRY_READY);
+    scene_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(insert_of_updates_that_overlap_in_part_makes_an_edge_to_the_latest_alone),
+        cmocka_unit_test(a_join_of_part_writers_has_those_that_its_first_reader_knew_otherwise),
         cmocka_unit_test(insert_behind_an_op_that_is_never_skipped_waits_for_the_one_before_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
