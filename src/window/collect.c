@@ -331,7 +331,7 @@ static void hide_covered(acs_window *w, const acs_op_regions *found, uint32_t ed
 {
     for (uint32_t i = 0; i < found->write_count; i++) {
         acs_region *region = found->writes[i];
-        if (region->link_count <= TUNE_REGION_LINKS_KEPT || region->link_count < 4 * edges)
+        if (region->link_count <= TUNE_REGION_LINKS_FEW || region->link_count < 4 * edges)
             continue;
         for (uint32_t link = region->link_count; link-- > 0;) {
             acs_region *other = region->links[link].region;

@@ -84,7 +84,7 @@ uint32_t acs_gather_end(acs_window *w, acs_entry *entry)
 {
     const uint32_t count = acs_keep_unimplied(w, entry, w->gathered, w->gathered_count);
     w->gathers = false;
-    for (uint32_t i = count; i-- > 0;) /* the newest first: see acs_upstream */
+    for (uint32_t i = count; i-- > 0;) /* the newest first: acs_upstream keeps the first ones */
         acs_window_link(w, &w->entries[w->gathered[i]], entry);
     return count;
 }

@@ -373,7 +373,7 @@ static void evict(acs_regions *t, slot *s)
 
     ACS_ASSERT(region->in_table && t->idle(t->user, region)); /* REG-3 */
     drop_links(region);
-    if (region->link_capacity > TUNE_REGION_LINKS_KEPT) {
+    if (region->link_capacity > TUNE_REGION_LINKS_FEW) {
         t->link_bytes -= region->link_capacity * sizeof *region->links;
         free(region->links);
         region->links = NULL;

@@ -121,7 +121,7 @@ typedef struct acs_hold {
     uint64_t stamp;        /* own_stamp of the newest entry with an edge from here: no second edge is made */
 } acs_hold;
 
-/* The newest upstream entries of an entry, to find what they imply: see gathered.c. */
+/* The first upstream entries that an entry was linked behind, to find what they imply: see gathered.c. */
 enum { ACS_UPSTREAM_KEPT = 7 };
 typedef struct acs_upstream {
     acs_ref refs[ACS_UPSTREAM_KEPT];
@@ -156,7 +156,7 @@ typedef struct acs_life {
     uint32_t join, generation;
 } acs_life;
 
-enum { ACS_GATHERED_MOST = 64 };
+enum { ACS_GATHERED_MOST = 64 }; /* most upstream entries that are listed at a time */
 
 typedef struct acs_window_counters {
     uint64_t edges, joins, barriers, inserted, window_high, levels;
