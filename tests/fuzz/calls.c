@@ -52,9 +52,8 @@ static void conclude(fuzz_session *s, fuzz_event *e, acs_op op, acs_status expec
     if (now.queued != s->last)
         fuzz_fail("step %u (%s) was refused and queued", e->step->index, fuzz_kind_name(e->step->kind));
     if (e->step->no_wait && acs_last_error(NULL) == ACS_ERR_FULL) {
-        if (now.queued - now.retired < (uint64_t)s->open.options.fifo)
-            fuzz_fail("step %u: full with %llu ops under way", e->step->index,
-                      (unsigned long long)(now.queued - now.retired));
+        if (s->under_way < (uint64_t)s->open.options.fifo)
+            fuzz_fail("step %u: full with %llu ops under way", e->step->index, (unsigned long long)s->under_way);
         return;
     }
     if (expected == ACS_OK)
@@ -421,6 +420,10 @@ static void wait_as_op(fuzz_session *s, fuzz_event *e)
 
 void fuzz_queue(fuzz_session *s, fuzz_event *e)
 {
+    if (e->step->no_wait) {
+        const acs_statistics before = stats_of(s);
+        s->under_way = before.queued - before.retired;
+    }
     switch (e->step->kind) {
     case FUZZ_KERNEL: queue_kernel(s, e); break;
     case FUZZ_HOST: queue_host(s, e); break;

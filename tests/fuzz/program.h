@@ -153,6 +153,7 @@ typedef struct fuzz_session {
     fuzz_event events[FUZZ_STEPS];
     uint32_t count, epoch;
     acs_op last;
+    uint64_t under_way;    /* ops before a call with no_wait: its refusal finds at most so many, since ops go on to end */
     atomic_uint refused;   /* statuses of refused calls since the last clear, a bit each; from inside bodies, too */
     atomic_uint sequence;
     atomic_uint places, destroyed;
