@@ -409,7 +409,8 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action)
             book_refused(core, entry, item);
             continue;
         }
-        if (ACS_UNLIKELY(item->slot >= 0 && item->value <= core->slots.slot[item->slot].completed))
+        /* Not once the device is known to be lost: what it ran behind has ended with the device. */
+        if (ACS_UNLIKELY(item->slot >= 0 && item->value <= core->slots.slot[item->slot].completed && !core->dead))
             complete |= 1ull << item->slot;
         ACS_TRACE(core, ACS_TRACE_BOOK, entry, NULL, &action->batch);
         book_issued(core, entry, method);

@@ -35,7 +35,7 @@ static void print_edges(const acs_batch *bundle, uint32_t index)
 
 void trace_print(void *user, const acs_trace_event *event)
 {
-    static const char *const types[] = {"window", "issue ", "end   "};
+    static const char *const types[] = {"window", "issue ", "booked", "end   "};
     (void)user;
     fprintf(stderr, "    %s op %" PRIu64 " %s", types[event->type], event->seq, event->op ? kind_name(event->op) : "");
     if (event->type == ACS_TRACE_ISSUE && event->slot >= 0)
