@@ -110,6 +110,7 @@ static bool add_to_neighbour(acs_bad_ops *bad, const acs_bad_range *what)
     uint32_t at = ranges_up_to(bad, what->first);
     acs_bad_range *before = at > 0 ? &bad->ranges[at - 1] : NULL;
     acs_bad_range *behind = at < bad->count ? &bad->ranges[at] : NULL;
+    ACS_ASSERT(!before || before->last < what->first); /* an op ends once */
     bool joins_before = before && may_join(bad, before, what), joins_behind = behind && may_join(bad, what, behind);
     if (!joins_before && !joins_behind)
         return false;

@@ -45,6 +45,7 @@ void acs_core_replay_sealed(acs_core *core, acs_record *record, acs_replay *repl
     if (entry) {
         acs_depend_deepen(&core->window, entry, depth);
         acs_window_let_go(&core->window, entry);
+        acs_core_collect_locked(core); /* it ends at once if the device is lost */
     }
     acs_lock_release(&core->lock);
 }

@@ -155,7 +155,8 @@ void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, i
 {
     ACS_ASSERT(!entry->reported && status != ACS_OK); /* CORE-2 */
     entry->status = status;
-    report_end(core, entry, native, text);
+    if (ACS_LIKELY(entry->kind != ACS_KIND_REPLAY)) /* its ops are reported when it ends */
+        report_end(core, entry, native, text);
     entry->reported = 1;
     acs_window_drain(&core->window, entry, status, status == ACS_ERR_DEVICE ? 0 : entry->seq);
 }

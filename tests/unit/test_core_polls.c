@@ -362,31 +362,6 @@ static void an_op_that_is_seen_complete_before_it_is_booked_ends(void **state)
     rig_close(r);
 }
 
-/* No op that ended well may come behind a lost one in its slot, though both were complete. */
-static void an_op_that_is_seen_complete_before_it_is_booked_ends_with_a_lost_device(void **state)
-{
-    (void)state;
-    rig *r = spread(rig_make(), 1, DEEP);
-    const acs_op lost = r->last;
-    assert_true(next(r, 0));
-    assert_int_equal(r->action[0].poll_count, 1);
-    const acs_op late = push_alone(r); /* in the same slot */
-    assert_true(next(r, 1));
-    assert_int_equal(r->action[1].batch.items_used, 1);
-    acs_core_perform(&r->core, &r->action[1]);
-    r->backend.beyond = true;
-    r->backend.complete[0] = r->action[1].batch.items[0].value;
-    acs_error error;
-    acs_error_fill(&error, ACS_ERR_DEVICE, 719, "test", "%s", "the device faulted");
-    acs_core_lose(&r->core, &error);
-    assert_int_equal(r->status[lost], ACS_ERR_DEVICE);
-    finish(r, 0);
-    acs_core_done(&r->core, &r->action[1]);
-    assert_int_equal(r->status[late], ACS_ERR_DEVICE);
-    r->backend.beyond = false;
-    rig_close(r);
-}
-
 /* The marks' slots are taken until they are booked, and polls take long. */
 static void marks_go_without_polls_and_the_next_step_polls(void **state)
 {
@@ -446,7 +421,6 @@ int main(void)
         cmocka_unit_test(after_some_submissions_all_slots_are_polled_whatever_is_awaited),
         cmocka_unit_test(who_came_in_vain_beside_a_poll_is_told_to_come_again),
         cmocka_unit_test(an_op_that_is_seen_complete_before_it_is_booked_ends),
-        cmocka_unit_test(an_op_that_is_seen_complete_before_it_is_booked_ends_with_a_lost_device),
         cmocka_unit_test(marks_go_without_polls_and_the_next_step_polls),
         cmocka_unit_test(who_has_little_to_issue_does_not_poll_each_time),
     };
