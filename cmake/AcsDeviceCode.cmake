@@ -2,8 +2,12 @@
 # loaded by the driver at run time. So neither a library nor a program that links it needs a linker for device code.
 
 # acs_device_gencode(<variable>): nvcc's options. The first GPU of a generation stands for those that follow; boards with a
-# GPU on the CPU's chip are on their own.
+# GPU on the CPU's chip are on their own. Builds for sanitizers, which nobody installs, have code that the driver compiles.
 function(acs_device_gencode variable)
+    if(ACS_SANITIZE)
+        set(${variable} -gencode=arch=compute_75,code=compute_75 PARENT_SCOPE)
+        return()
+    endif()
     execute_process(COMMAND ${ACS_NVCC} --list-gpu-code OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE)
     string(REGEX MATCHALL "[0-9]+" known "${known}")
     set(options "")

@@ -13,6 +13,9 @@ function(acs_module name)
     target_include_directories(acs_${name} SYSTEM PRIVATE ${ACS_UTHASH_INCLUDE})
     # A C++ exception may pass through a launch, out of a footprint function.
     target_compile_options(acs_${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-fexceptions>)
+    if(ACS_FUZZES)
+        target_compile_options(acs_${name} PRIVATE ${ACS_FUZZED_OPTIONS})
+    endif()
     target_link_libraries(acs_${name} PRIVATE acs_flags acs_hardening Threads::Threads
         $<$<BOOL:${ACS_HAVE_CUDA}>:CUDA::cudart_static>)
     foreach(source IN LISTS arg_SOURCES)
