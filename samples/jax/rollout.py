@@ -54,7 +54,8 @@ def gpu_kernels():
             values = (*(cupy.uint64(array.ptr) for array in arrays), cupy.int32(len(arrays[0])))
             functions[name]((-(-threads // 256),), (256,), values)
 
-    return {name: acs.Kernel(function) for name, function in functions.items()}, launch
+    with cupy.cuda.Device(jax.devices()[0].local_hardware_id):  # JAX may have left another one current in this thread
+        return {name: acs.Kernel(function) for name, function in functions.items()}, launch
 
 
 def cpu_kernels(bodies):
