@@ -105,7 +105,7 @@ bool acs_footprint_is_near(const acs_strand *strand, const acs_record *op)
     bool near = op->any;
     for (uint32_t i = 0; i < op->segment_count && !near; i++) {
         const acs_segment *s = &op->segments[i];
-        near = !acs_segment_has_bytes(s) || (s->base <= strand->last && acs_segment_end(s) > strand->first);
+        near = !acs_segment_has_bytes(s) || (s->base <= strand->last && acs_segment_end(s) - 1 >= strand->first);
     }
     return near;
 }

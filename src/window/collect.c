@@ -325,13 +325,14 @@ static void collect_commute(acs_window *w, acs_entry *entry, acs_op_regions *fou
 
 /*
  * Hide what a write covers in its neighbours, once they are many and few of them name an op that the others do not imply:
- * partial covers would pile up.
+ * partial covers would pile up. A region that another one of the op has hidden in part does not hide: of three that overlap
+ * in a ring each would hide what the next one should show.
  */
 static void hide_covered(acs_window *w, const acs_op_regions *found, uint32_t edges)
 {
     for (uint32_t i = 0; i < found->write_count; i++) {
         acs_region *region = found->writes[i];
-        if (region->link_count <= TUNE_REGION_LINKS_FEW || region->link_count < 4 * edges)
+        if (region->link_count <= TUNE_REGION_LINKS_FEW || region->link_count < 4 * edges || !(region->serves & ACS_WRITE))
             continue;
         for (uint32_t link = region->link_count; link-- > 0;) {
             acs_region *other = region->links[link].region;

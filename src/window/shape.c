@@ -194,7 +194,8 @@ static bool segments_conflict(const acs_segment *a, const acs_segment *b)
         return false;
     /* bytes in one row each: the common case, of which a replay's shape tests many pairs */
     if (a->extent == ACS_EXTENT_BYTES && b->extent == ACS_EXTENT_BYTES && a->rows == 1 && b->rows == 1)
-        return a->row_bytes && b->row_bytes && a->base < b->base + b->row_bytes && b->base < a->base + a->row_bytes;
+        return a->row_bytes && b->row_bytes && a->base <= b->base + (b->row_bytes - 1) &&
+               b->base <= a->base + (a->row_bytes - 1);
     acs_shape x, y;
     bool all_a = a->extent == ACS_EXTENT_ALL, all_b = b->extent == ACS_EXTENT_ALL;
     if (!all_a && acs_shape_of(a, &x) != ACS_OK)

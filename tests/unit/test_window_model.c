@@ -29,11 +29,14 @@ typedef struct model {
     acs_op issued[SCENE_SLOTS][SCENE_OPS]; /* by slot and value */
     uint32_t segments_max;
     bool parts;         /* writes of single bytes and reads of wholes: many joins */
+    bool spread;        /* ranges of any length, many to an op: those of one op overlap each other */
     bool crowds;        /* op after op reads the same many blocks: joins of writers, and of readers, that are shared */
     uint32_t crowd;     /* which: bits */
 } model;
 
-enum { MODEL_BASE = 0x4000, MODEL_BYTES = 64, MODEL_SEGMENTS = 30 };
+enum { MODEL_BYTES = 64, MODEL_SEGMENTS = 30 };
+
+static uint64_t g_base; /* of the bytes */
 
 static uint32_t below(model *m, uint32_t n)
 {
@@ -52,7 +55,7 @@ static void touch(touched *what, const acs_segment *segment)
     } else {
         for (uint64_t row = 0; row < segment->rows; row++)
             for (uint64_t i = 0; i < segment->row_bytes; i++)
-                bytes |= 1ull << (segment->base - MODEL_BASE + row * segment->pitch_bytes + i);
+                bytes |= 1ull << (segment->base - g_base + row * segment->pitch_bytes + i);
     }
     if (segment->access & ACS_READ) {
         what->read |= bytes;
@@ -74,8 +77,8 @@ static acs_segment model_segment(model *m)
 {
     acs_access access = (acs_access)(1 + below(m, 3));
     if (m->parts && below(m, 20))
-        return below(m, 4) ? ACS_OUT(MODEL_BASE + below(m, MODEL_BYTES), 1)
-                           : ACS_IN(MODEL_BASE + 32 * below(m, 2), 32);
+        return below(m, 4) ? ACS_OUT(g_base + below(m, MODEL_BYTES), 1)
+                           : ACS_IN(g_base + 32 * below(m, 2), 32);
     if (below(m, 100) == 0)
         return acs_make_segment(ACS_EXTENT_ALL, access, 0, 0, 0, 0);
     if (below(m, 12) == 0)
@@ -83,10 +86,11 @@ static acs_segment model_segment(model *m)
     if (below(m, 3) == 0) { /* a tile of an 8 by 8 or a 4 by 16 matrix; may be empty */
         uint32_t pitch = below(m, 3) ? 8 : 16, rows = below(m, MODEL_BYTES / pitch + 1), columns = below(m, pitch);
         uint32_t row = below(m, MODEL_BYTES / pitch - rows + 1), column = below(m, pitch - columns);
-        return acs_make_segment(ACS_EXTENT_BYTES, access, MODEL_BASE + row * pitch + column, columns, rows, pitch);
+        return acs_make_segment(ACS_EXTENT_BYTES, access, g_base + row * pitch + column, columns, rows, pitch);
     }
-    uint32_t bytes = below(m, 8) ? below(m, 7) : below(m, MODEL_BYTES + 1), base = below(m, MODEL_BYTES - bytes + 1);
-    return acs_make_segment(ACS_EXTENT_BYTES, access, MODEL_BASE + base, bytes, 1, 0);
+    const bool any_length = m->spread || below(m, 8) == 0;
+    uint32_t bytes = any_length ? below(m, MODEL_BYTES + 1) : below(m, 7), base = below(m, MODEL_BYTES - bytes + 1);
+    return acs_make_segment(ACS_EXTENT_BYTES, access, g_base + base, bytes, 1, 0);
 }
 
 /*
@@ -100,10 +104,10 @@ static uint32_t model_crowd(model *m, acs_segment *segments)
         m->crowd = 1 + below(m, 0xffff);
     for (uint32_t block = 0; block < 16; block++)
         if (m->crowd >> block & 1 && block != but)
-            segments[count++] = ACS_IN(MODEL_BASE + 4 * block, 4);
+            segments[count++] = ACS_IN(g_base + 4 * block, 4);
     for (uint32_t i = below(m, 3); i > 0; i--)
-        segments[count++] = below(m, 3) ? ACS_OUT(MODEL_BASE + 4 * below(m, 16), 4)
-                                        : ACS_INOUT(MODEL_BASE + 4 * below(m, 16), 4);
+        segments[count++] = below(m, 3) ? ACS_OUT(g_base + 4 * below(m, 16), 4)
+                                        : ACS_INOUT(g_base + 4 * below(m, 16), 4);
     return count;
 }
 
@@ -208,7 +212,7 @@ static void model_forget(model *m)
     for (acs_op op = m->first_live; op <= m->s->last; op++)
         if (m->s->status[op] == SCENE_RUNNING && ((m->ops[op].what.read | m->ops[op].what.written) & bytes))
             return;
-    acs_window_forget_block(&m->s->w, MODEL_BASE + 4 * first, 4 * count);
+    acs_window_forget_block(&m->s->w, g_base + 4 * first, 4 * count);
     m->failed.read &= ~bytes;
     m->failed.written &= ~bytes;
 }
@@ -336,7 +340,8 @@ static void limit_edges(acs_window *w, uint32_t edges)
 
 typedef struct model_run {
     uint32_t limit, failures, segments, edges;
-    bool crowds, forgets;
+    bool crowds, forgets, spread;
+    bool at_end;        /* the bytes are the last ones of the address space */
 } model_run;
 
 static void run_model(uint64_t seed, model_run run)
@@ -348,7 +353,9 @@ static void run_model(uint64_t seed, model_run run)
         m->s->w.readers_most = ACS_REGION_READERS;
     m->random.state = seed;
     m->first_live = 1;
-    m->parts = seed / 6 % 2;
+    g_base = run.at_end ? UINT64_MAX - MODEL_BYTES + 1 : 0x4000;
+    m->parts = !run.spread && seed / 6 % 2;
+    m->spread = run.spread;
     m->crowds = run.crowds;
     m->forgets = run.forgets;
     m->segments_max = run.segments;
@@ -412,6 +419,15 @@ static void random_steps_of_crowds_are_ordered_through_shared_joins(void **state
                                     .failures = seed % 4 ? 0 : 30, .edges = seed % 5 ? 0 : 700});
 }
 
+static void random_steps_of_ops_whose_ranges_overlap_each_other_are_ordered(void **state)
+{
+    (void)state;
+    static const uint32_t limits[] = {5, 16, 64, 200};
+    for (uint64_t seed = 501; seed <= 540; seed++)
+        run_model(seed, (model_run){.limit = limits[seed % 4], .segments = 8, .failures = seed % 3 ? 0 : 40, .spread = true,
+                                    .at_end = seed % 2});
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -419,6 +435,7 @@ int main(void)
         cmocka_unit_test(random_steps_with_failures_skip_exactly_what_conflicts_with_failed_ops),
         cmocka_unit_test(random_steps_with_few_edges_never_take_more_than_there_are),
         cmocka_unit_test(random_steps_of_crowds_are_ordered_through_shared_joins),
+        cmocka_unit_test(random_steps_of_ops_whose_ranges_overlap_each_other_are_ordered),
         cmocka_unit_test(random_steps_with_memory_given_out_anew_skip_what_meets_later_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
