@@ -158,11 +158,11 @@ static bool has_place(acs_context *context, void *draft)
  */
 static void issue_now(acs_context *context, acs_op op, uint8_t kind)
 {
-    bool look = op % TUNE_DISABLED_CALLS == 0;
+    bool looks = op % TUNE_DISABLED_CALLS == 0;
     if (kind == ACS_KIND_HOST || kind == ACS_KIND_CALLBACK)
         acs_eventcount_notify(&context->host_work);
-    while (acs_context_step(context) && (look || acs_fifo_ready(context->core.fifo)))
-        continue;
+    while (acs_context_step(context) && (looks || acs_fifo_ready(context->core.fifo)))
+        looks = false; /* once: an op may never end */
 }
 
 /* The FIFO was full: wait for a place. 0 with an error: the draft was dropped. */

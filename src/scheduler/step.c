@@ -77,8 +77,8 @@ static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uin
         const uint32_t s = (core->poll_next + k) % used;
         if (s == first || !(devices >> acs_slot_device(&core->slots, s) & 1))
             continue;
-        /* Marks behind refused ops take room too, and may be all that a slot has. */
-        if (core->slots.slot[s].outstanding == 0 && core->slots.slot[s].mark_count == 0)
+        /* Marks behind refused ops take room too, and may be all that a slot has. Those of a lost device stay. */
+        if (core->dead || (core->slots.slot[s].outstanding == 0 && core->slots.slot[s].mark_count == 0))
             continue;
         out |= 1u << acs_slot_device(&core->slots, s);
         acs_core_list_poll_locked(core, action, s);

@@ -117,12 +117,27 @@ static void replay_that_loses_the_device_tells_each_end_once(void **state)
     close_both(r, &f);
 }
 
+/* Its marks are never complete: who steps until nothing is left to do would step for ever. */
+static void nothing_is_left_to_do_for_a_lost_device(void **state)
+{
+    (void)state;
+    rig *r = rig_open();
+    KERNEL(r, ACS_OUT(AT(0), 8));
+    assert_true(step(r));
+    while (r->core.slots.slot[0].marked < r->core.slots.slot[0].issued)
+        assert_true(step(r));
+    lose(r);
+    assert_false(next(r, 0));
+    rig_close(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(op_that_is_seen_complete_before_it_is_booked_ends_as_what_it_ran_behind),
         cmocka_unit_test(replay_that_is_sealed_after_the_loss_ends_at_once),
         cmocka_unit_test(replay_that_loses_the_device_tells_each_end_once),
+        cmocka_unit_test(nothing_is_left_to_do_for_a_lost_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,29 +99,31 @@ static void a_call_while_another_thread_plays_is_noticed(void **state)
     assert_int_equal(acs_close(context), ACS_OK);
 }
 
-/* ACS_DISABLE steps inside the launch as long as anything goes on: a lost device's time does not. */
+/* ACS_DISABLE steps inside the launch as long as anything goes on: a lost device's time does not, nor does an endless op. */
 static void launch_on_a_lost_device_returns(void **state)
 {
-    static const char *const kinds[] = {"lost", "event"};
+    static const char *const kinds[] = {"lost", "event", "endless"};
     int lost = 0;
     (void)state;
-    for (int64_t seed = 0; seed < 8; seed++) {
+    acs_core_overdue_unit(1000000);
+    for (int64_t seed = 0; seed < 24; seed++) {
         acs_options options;
         acs_context *context = NULL;
         int x = 0;
         assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
         options.backend = ACS_BACKEND_SIM;
-        options.sim_order = ACS_SIM_ORDER_TIME;
-        options.disable = 1;
+        options.sim_order = seed % 2 ? ACS_SIM_ORDER_TIME : ACS_SIM_ORDER_SEED;
+        options.disable = options.watchdog_s = 1;
         options.faults = 500;
         options.seed = seed;
-        strcpy(options.fault_kinds, kinds[seed % 2]);
+        strcpy(options.fault_kinds, kinds[seed % 3]);
         assert_int_equal(acs_open(&options, &context), ACS_OK);
         for (int i = 0; i < ROUNDS; i++)
             ACS_LAUNCH_ON(context, &g_increment, 1, 1, 0, ACS_ARGS(&x), ACS_USES(ACS_INOUT(&x, sizeof x)));
         lost += acs_sync(context) == ACS_ERR_DEVICE;
         acs_close(context);
     }
+    acs_core_overdue_unit(1000000000);
     assert_true(lost > 0);
 }
 
