@@ -46,8 +46,8 @@
  * **Errors.** Functions return an acs_status, or an acs_op that is 0 on failure. acs_last_error() then tells the
  * calling thread what was wrong. If an op fails after its call returned, the context keeps the failure:
  * acs_context_error(). Examples: the driver refuses a launch, or a host function reports failure. Ops that conflict
- * with a failed op, directly or through others, are skipped; independent ones run. acs_clear() forgets failures and
- * lets the program go on.
+ * with a failed op, directly or through others, are skipped; independent ones run, unless ops have failed on 65536
+ * ranges. acs_clear() forgets failures and lets the program go on.
  *
  * **Ops that never end.** ACS_WATCHDOG_S sets a limit in seconds; 0, the default, sets none. If an op runs longer
  * without an end, the context gives the device up: ACS_ERR_DEVICE with native ETIMEDOUT. The error's text names the op,
@@ -328,8 +328,8 @@ typedef struct acs_uses {
     acs_footprint footprint;     /**< function whose segments are added to `segments`, or NULL */
     const void *user;            /**< handed to `footprint` */
     /**
-     * ACS_LOOK_UP, in launches alone: `footprint` is the one that acs_declare was given for the kernel. The one given
-     * here, if any, counts where there is none. Other values but 0: the op may touch anything.
+     * ACS_LOOK_UP, which other calls than launches refuse: `footprint` is the one that acs_declare was given for the
+     * kernel. The one given here, if any, counts where there is none. Other values but 0: the op may touch anything.
      */
     uint32_t any;
 } acs_uses;
@@ -605,10 +605,10 @@ acs_op acs_launch(acs_context *context, const acs_launch_params *launch);
  *
  * A kernel is known by its `function`; without one by its host body; without both by its name alone, in full as the
  * compiler mangles it ("_Z5saxpyifPKfPf"). The parts that nvcc adds to the names of static functions and of anonymous
- * namespaces, from the path of the file, do not count. A launch looks for a declaration of its function or handle; of
- * acs_launch_params.stub; of its host body; of the name that the CUDA driver has for the function (CUDA 12.3 and newer);
- * and of the name in its acs_kernel. Where there is none, the launch may touch anything: acs_statistics.undeclared counts
- * it, and the log names the kernel once for each call site (ACS_LOG=info).
+ * namespaces, from the path of the file, do not count: kernels that only these tell apart share a declaration. A launch
+ * looks for one of its function or handle; of acs_launch_params.stub; of its host body; of the name that the CUDA driver
+ * has for the function (CUDA 12.3 and newer); and of the name in its acs_kernel. Where there is none, it may touch anything:
+ * acs_statistics.undeclared counts it, and the log names the kernel once for each call site (ACS_LOG=info).
  *
  * Declarations are the process's: for all contexts, those opened before too. No context need be open, nor a GPU be there,
  * so that static constructors may declare. Any thread, also beside launches, and in callbacks. Takes a lock for a moment.
@@ -950,7 +950,7 @@ acs_status acs_trim(acs_context *context, size_t keep_bytes);
  * @return With ACS_POOL the latest op: once all ops up to it have ended, no op uses the memory. Without ACS_POOL an op
  *         of its own, which gives the block back to the device. For NULL the latest op; a context without any op queues
  *         one that does nothing (inside a capture ACS_OP_CAPTURED is returned instead). Never 0 on success. 0 with
- *         ACS_ERR_ARGUMENT if `ptr` is not the start of a live allocation of this context.
+ *         ACS_ERR_ARGUMENT if `ptr` is no start of a live allocation of this context; ACS_ERR_DEVICE: acs_close frees it.
  */
 acs_op acs_free_op(acs_context *context, void *ptr, const acs_op_params *params);
 
@@ -1328,8 +1328,8 @@ acs_status acs_context_error(acs_context *context, acs_error *error);
  * Then, or where memory is exhausted, the exact record is given up, and a line is logged. Within some interval all ops that
  * are in no range then count as skipped, with `cause` 0 and a text that says so. Some of them may have ended well. This
  * function, acs_wait, acs_query, acs_wait_range and retire callbacks never say ACS_OK of an op that failed or was skipped.
- * @param[out] error  `size` set by the caller, may be NULL; untouched if the op has not failed.
- * @return ACS_OK also for ops that have not failed yet.
+ * @param[out] error  `size` set by the caller, may be NULL; untouched if the op has not failed. With ACS_ERR_DEVICE its
+ *                    `op` is the first suspect. @return ACS_OK also for ops that have not failed yet.
  */
 acs_status acs_op_error(acs_context *context, acs_op op, acs_error *error);
 
@@ -1362,8 +1362,8 @@ acs_status acs_check_unregister(acs_context *context, const void *ptr);
 typedef struct acs_statistics {
     size_t size;               /**< sizeof(acs_statistics); set by the caller */
     /**
-     * Ops of callers, and copies of the runtime's own (`transfers` and others). `copies` and `levels` count the latter,
-     * too. While kernels are replayed (`replays`) it may be too large; it is exact once all ops have ended.
+     * Ops of callers, of which acs_wait_range is one, and copies of the runtime's own (`transfers` and others), which
+     * `copies` and `levels` count, too. While kernels are replayed (`replays`) it may be too large; it is exact once all ops have ended.
      */
     uint64_t queued;
     uint64_t retired;          /**< queued ops that ended in any way */
@@ -1438,7 +1438,7 @@ typedef struct acs_statistics {
     uint64_t unmatched;        /**< kernels queued by themselves: their first passes, and those that differed */
     uint64_t not_run;          /**< ops issued that did not run, since a word on the device said so (acs_if,
                                     acs_grid_from, acs_loop); decisions themselves are `kernels` */
-    uint64_t undeclared;       /**< launches that may touch anything, since their kernel has no declaration (acs_declare) */
+    uint64_t undeclared;       /**< launches, refused ones too, that may touch anything: no declaration (acs_declare) */
     uint64_t unknown_memory;   /**< ops that may touch, or read, anything, since nobody knows the memory of a segment with
                                     ACS_WHOLE */
     uint64_t shares;           /**< launches issued to a part of a GPU (ACS_SHARE) */

@@ -89,9 +89,21 @@ static const char *file_part(const char *name, const char **end)
     return NULL;
 }
 
-/* A copy of a name without these parts, to free; NULL: there is no memory. Other names stay as they are. */
-static char *plain_name(const char *name)
+/* With -rdc=true the part comes before a static function's name: "__nv_static_", its length, itself, each with "_". */
+static const char *behind_static_part(const char *name)
 {
+    static const char head[] = "__nv_static_";
+    char *text;
+    if (strncmp(name, head, sizeof head - 1) != 0)
+        return name;
+    const unsigned long bytes = strtoul(name + sizeof head - 1, &text, 10);
+    return *text == '_' && strnlen(text, bytes + 2) == bytes + 2 && text[bytes + 1] == '_' ? text + bytes + 2 : name;
+}
+
+/* A copy of a name without these parts, to free; NULL: there is no memory. Other names stay as they are. */
+static char *plain_name(const char *full_name)
+{
+    const char *name = behind_static_part(full_name);
     char *copy = malloc(strlen(name) + 1), *to = copy;
     const char *part, *end;
     while (copy && (part = file_part(name, &end)) != NULL) {
@@ -265,7 +277,7 @@ static bool find_by_driver(acs_backend *backend, const acs_kernel *kernel, acs_d
 static bool find_by_own_name(const char *given, acs_declaration *declaration)
 {
     const char *end;
-    if (!file_part(given, &end))
+    if (behind_static_part(given) == given && !file_part(given, &end))
         return find_declared(acs_identity_by_name(given), declaration);
     char *const name = plain_name(given);
     const bool found = name && find_declared(acs_identity_by_name(name), declaration);

@@ -74,6 +74,8 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op failed_by)
             continue;
         poison_any(w, segment->access, failed_by);
         const bool full = w->poisoned >= TUNE_REGIONS_POISONED;
+        if (full && !w->poison_all_read && !w->poison_all_write)
+            acs_log(ACS_LOG_WARN, "very many failed or skipped ops: until acs_clear all ops with a footprint are skipped");
         acs_region *region = all || full ? NULL : acs_regions_get(w->regions, &shape, segment->access);
         if (region)
             poison_region(w, region, segment->access, failed_by);

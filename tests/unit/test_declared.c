@@ -50,6 +50,9 @@ static void a_kernel_is_known_by_function_body_or_name(void **state)
          ACS_KERNEL_HOST_INIT("_ZN5saxpyEv", saxpy_body), true},
         {{.name = "_ZN37_INTERNAL_e47546b9_7_task_cu_8a685f575saxpyEv"},
          ACS_KERNEL_HOST_INIT("_ZN37_INTERNAL_11111111_7_task_cu_222222225saxpyEv", saxpy_body), true},
+        {{.name = "__nv_static_23__afcd86ef_4_x_cu__Z1fPi__Z5saxpyv"},
+         ACS_KERNEL_HOST_INIT("__nv_static_23__2959f441_4_x_cu__Z1fPi__Z5saxpyv", saxpy_body), true},
+        {{.name = "__nv_static_99__afcd86ef_4_x_cu__Z1fPi__Z5saxpyv"}, ACS_KERNEL_HOST_INIT("_Z5saxpyv", saxpy_body), false},
         {{.name = "_ZN99_GLOBAL__N__4e00d1ad5saxpyEv"}, ACS_KERNEL_HOST_INIT("_ZN5saxpyEv", saxpy_body), false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
