@@ -1362,8 +1362,8 @@ acs_status acs_check_unregister(acs_context *context, const void *ptr);
 typedef struct acs_statistics {
     size_t size;               /**< sizeof(acs_statistics); set by the caller */
     /**
-     * Ops of callers, of which acs_wait_range is one, and copies of the runtime's own (`transfers` and others), which
-     * `copies` and `levels` count, too. While kernels are replayed (`replays`) it may be too large; it is exact once all ops have ended.
+     * Ops of callers (acs_wait_range is one), and copies of the runtime's own (`transfers` and others), which `copies` and
+     * `levels` count, too. While kernels are replayed (`replays`) it may be too large; it is exact once all have ended.
      */
     uint64_t queued;
     uint64_t retired;          /**< queued ops that ended in any way */
