@@ -34,22 +34,6 @@ static void tell_pending(acs_core *core, const acs_entry *entry)
     }
 }
 
-void acs_core_replay_sealed(acs_core *core, acs_record *record, acs_replay *replay)
-{
-    const uint32_t depth = core->config.depths ? acs_replay_depth(replay) : 1;
-    acs_lock_acquire(&core->lock);
-    record->u.replay.replay = replay;
-    record->u.replay.depth = depth;
-    core->counters.unused += record->u.replay.span - replay->count;
-    acs_entry *entry = record->seq <= core->taken ? acs_window_find(&core->window, record->seq) : NULL;
-    if (entry) {
-        acs_depend_deepen(&core->window, entry, depth);
-        acs_window_let_go(&core->window, entry);
-        acs_core_collect_locked(core); /* it ends at once if the device is lost */
-    }
-    acs_lock_release(&core->lock);
-}
-
 bool acs_core_replays_hold_back_locked(const acs_core *core)
 {
     const acs_window *w = &core->window;

@@ -151,6 +151,22 @@ void acs_core_collect_locked(acs_core *core)
     while (core->window.draining.count && end_drained(core));
 }
 
+void acs_core_replay_sealed(acs_core *core, acs_record *record, acs_replay *replay)
+{
+    const uint32_t depth = core->config.depths ? acs_replay_depth(replay) : 1;
+    acs_lock_acquire(&core->lock);
+    record->u.replay.replay = replay;
+    record->u.replay.depth = depth;
+    core->counters.unused += record->u.replay.span - replay->count;
+    acs_entry *entry = record->seq <= core->taken ? acs_window_find(&core->window, record->seq) : NULL;
+    if (entry) {
+        acs_depend_deepen(&core->window, entry, depth);
+        acs_window_let_go(&core->window, entry);
+        acs_core_collect_locked(core); /* it ends at once if the device is lost */
+    }
+    acs_lock_release(&core->lock);
+}
+
 void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text)
 {
     ACS_ASSERT(!entry->reported && status != ACS_OK); /* CORE-2 */

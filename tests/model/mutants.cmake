@@ -115,11 +115,11 @@ model_mutant(default_opened_twice default_open api/default
     "    acs_registry_lock_default();\n    context = acs_registry_default();\n"
     "    acs_registry_lock_default();\n")
 
-model_mutant(sealed_replay_not_let_go replay_sealed scheduler/replays
+model_mutant(sealed_replay_not_let_go replay_sealed scheduler/retire
     "        acs_window_let_go(&core->window, entry);\n"
     "")
 
-model_mutant(sealed_without_the_lock replay_sealed scheduler/replays
+model_mutant(sealed_without_the_lock replay_sealed scheduler/retire
 [==[
     acs_lock_acquire(&core->lock);
     record->u.replay.replay = replay;
