@@ -23,6 +23,7 @@ def _is_bench(run):
 # cases.py gives to groups.
 _PAGES = (
     ("patterns", "Patterns of kernels", _is_bench, ()),
+    ("first", "The first passes", lambda run: run.program == "acs-first", ()),
     ("workloads", "Programs of the papers", lambda run: run.program == "acs-workloads", ()),
     ("physics", "Physics", lambda run: run.program == "physics-bench", ("physics-gpu.txt",)),
     ("launches", "What a launch costs", lambda run: run.program == "acs-micro" or

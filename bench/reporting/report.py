@@ -5,7 +5,8 @@ nothing else.
 """
 import os
 
-from . import devices, growth, head, jobs, memory, metg, micro, mixes, overhead, patterns, physics, results, tasks, workloads
+from . import (devices, first, growth, head, jobs, memory, metg, micro, mixes, overhead, patterns, physics, results, tasks,
+               workloads)
 
 
 class Pictures:
@@ -28,7 +29,8 @@ def sections_of(runs, pictures):
     def of(*programs):
         return [run for run in runs if run.program in programs]
     lines = patterns.section(of("acs-bench")) + metg.section(of("acs-bench"), pictures)
-    lines += workloads.section(of("acs-workloads")) + physics.section(of("physics-bench"))
+    lines += first.section(of("acs-first")) + workloads.section(of("acs-workloads"))
+    lines += physics.section(of("physics-bench"))
     lines += jobs.section(of("acs-jobs")) + memory.section(of("acs-memory"))
     lines += growth.section(of("acs-memory-growth"))
     lines += tasks.section(of("acs-tasks"))

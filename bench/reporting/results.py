@@ -10,8 +10,8 @@ from .fields import NUMBER, parse
 from .sets import ResultSet
 from .text import command
 
-PROGRAMS = ("acs-bench", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks", "acs-devices",
-            "acs-mixes", "acs-memory-growth")
+PROGRAMS = ("acs-bench", "acs-first", "acs-workloads", "physics-bench", "acs-micro", "acs-memory", "acs-jobs", "acs-tasks",
+            "acs-devices", "acs-mixes", "acs-memory-growth")
 # Runners that know the run beforehand: how fast it could be, not something that a dynamic program can have.
 BOUNDS = ("graph-replay", "graph-known")
 # ACS switched off issues one stream in program order: no mode that schedules, and nobody's rival.
@@ -141,7 +141,7 @@ def _harness_row(fields):
 
 def read_run(results, name):
     run = Run(results, name)
-    if run.program in ("acs-bench", "acs-workloads", "acs-memory", "acs-jobs", "acs-tasks",
+    if run.program in ("acs-bench", "acs-first", "acs-workloads", "acs-memory", "acs-jobs", "acs-tasks",
                        "acs-devices", "acs-mixes"):
         # A row that was under way when the program was interrupted has fewer samples than it should.
         run.rows = [_harness_row(row) for row in run.fields.objects("rows") if not row.data.get("partial")]
