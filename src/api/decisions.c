@@ -47,12 +47,6 @@ static const void *capture_of(acs_context *context)
     return acs_context_modes(context) & ACS_MODE_SECTIONS ? context->hooks->capture(context) : NULL;
 }
 
-/* Where what does not run is counted: captured ops are in no count. */
-static uint64_t *counter_of(acs_context *context, acs_decisions *all)
-{
-    return capture_of(context) ? &acs_cells_report(all)->captured_not_run : acs_cells_not_run(all);
-}
-
 static uint64_t group_of(acs_context *context)
 {
     return acs_context_modes(context) & ACS_MODE_SECTIONS ? context->hooks->group_number(context) : 0;
@@ -98,7 +92,7 @@ static acs_op recur(acs_context *context, const acs_launch_params *p)
 static acs_op queue_decision(acs_context *context, acs_decisions *all, acs_decision *d, const acs_site *site, bool no_wait)
 {
     d->report = acs_cells_report(all);
-    d->not_run = counter_of(context, all);
+    d->not_run = capture_of(context) ? &d->report->captured_not_run : acs_cells_not_run(all); /* captured ops do not count */
     d->site = site;
     const acs_kernel kernel = {.name = is_grid(d) ? "acs_grid" : d->told ? "acs_loop" : "acs_if",
                                .function = context->backend->decide,

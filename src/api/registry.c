@@ -19,16 +19,8 @@ static _Atomic(uint32_t) g_fork_generation = 1;
 
 /* ------------------------------------------------------------------------------------------------------------ forks */
 
-/* Hold the lists' lock over a fork: the child may open contexts, so it must not get lists that are half changed. */
-static void fork_begins(void)
-{
-    pthread_mutex_lock(&g_mutex);
-}
-
-static void fork_ends(void)
-{
-    pthread_mutex_unlock(&g_mutex);
-}
+/* The child may open contexts. */
+ACS_HELD_OVER_FORKS(&g_mutex)
 
 /*
  * The child makes the lock of the default context again, instead of taking it before the fork. A thread holds that lock
@@ -45,7 +37,7 @@ static void forked_child(void)
 
 static void register_fork_handlers(void)
 {
-    (void)pthread_atfork(fork_begins, fork_ends, forked_child);
+    (void)pthread_atfork(before_fork, after_fork, forked_child);
 }
 
 void acs_registry_init(void)

@@ -41,6 +41,10 @@ void acs_lock_release(acs_lock *lock);
 #define ACS_HOLD(lock) __attribute__((cleanup(acs_hold_end), unused)) acs_lock *acs_held = acs_hold_begin(lock)
 #define ACS_HOLD_MUTEX(mutex)                                                                                          \
     __attribute__((cleanup(acs_hold_mutex_end), unused)) pthread_mutex_t *acs_held_mutex = acs_hold_mutex_begin(mutex)
+/* For pthread_atfork: before_fork() and after_fork(), so that a child gets nothing that is half changed. */
+#define ACS_HELD_OVER_FORKS(mutex)                                                                                     \
+    static void before_fork(void) { pthread_mutex_lock(mutex); }                                                       \
+    static void after_fork(void) { pthread_mutex_unlock(mutex); }
 static inline acs_lock *acs_hold_begin(acs_lock *lock)
 {
     acs_lock_acquire(lock);

@@ -95,15 +95,7 @@ static bool is_alive(const acs_ledger *l, uint32_t index)
 
 /* -------------------------------------------------------------------------------------------------------------- forks */
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&g_mutex);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&g_mutex);
-}
+ACS_HELD_OVER_FORKS(&g_mutex)
 
 /* Contexts and their entries belong to the parent alone; the mapping was not inherited. */
 static void in_child(void)

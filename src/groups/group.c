@@ -22,15 +22,7 @@ static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 
 /* ------------------------------------------------------------------------------------------------------------ forks */
 
-static void before_fork(void)
-{
-    pthread_mutex_lock(&g_mutex);
-}
-
-static void after_fork(void)
-{
-    pthread_mutex_unlock(&g_mutex);
-}
+ACS_HELD_OVER_FORKS(&g_mutex)
 
 /* Groups belong to the parent, like their contexts. */
 static void in_child(void)

@@ -38,21 +38,15 @@ static void fill_head(acs_known *known)
     known->tag = acs_known_op_tag(op);
 }
 
-/* Whether it has the last byte of the address space: no address is behind that, so strands leave such ops to others. */
-static bool has_the_last_byte(const acs_record *op)
-{
-    bool has = false;
-    for (uint32_t i = 0; i < op->segment_count; i++)
-        has |= acs_segment_has_bytes(&op->segments[i]) && acs_segment_end(&op->segments[i]) == 0;
-    return has;
-}
-
 acs_known *acs_known_op_create(const acs_record *op)
 {
     const size_t head = aligned(sizeof(acs_known), ACS_CACHE_LINE), segments = op->segment_count * sizeof *op->segments;
     const size_t args = aligned(segments + op->arg_count * sizeof *op->args, 16);
     const size_t bytes = aligned(args + op->arg_bytes_used, ACS_CACHE_LINE);
-    if (op->segment_count > UINT16_MAX || op->arg_count > UINT16_MAX || has_the_last_byte(op))
+    bool fits = op->segment_count <= UINT16_MAX && op->arg_count <= UINT16_MAX;
+    for (uint32_t i = 0; i < op->segment_count && fits; i++) /* strands ask for the address behind it */
+        fits = !acs_segment_has_bytes(&op->segments[i]) || acs_segment_end(&op->segments[i]) != 0;
+    if (!fits)
         return NULL;
     unsigned char *block = aligned_alloc(ACS_CACHE_LINE, head + bytes + aligned(sizeof *op, ACS_CACHE_LINE));
     if (!block)

@@ -97,12 +97,6 @@ static uint32_t take_row(writer *w, uint64_t from, uint64_t to)
     return row + 1;
 }
 
-static void begin_rows(writer *w)
-{
-    memset(w->row_end, 0, sizeof w->row_end);
-    w->rows = 0;
-}
-
 static void describe_rows(writer *w, uint32_t process, const char *text)
 {
     char row[64];
@@ -333,7 +327,8 @@ static void write_batches(writer *w)
     batch *list = calloc((size_t)w->a->op_count + 1, sizeof *list);
     uint64_t slot_ends[ACS_SLOTS_MAX] = {0};
     uint32_t count = 0;
-    begin_rows(w);
+    memset(w->row_end, 0, sizeof w->row_end);
+    w->rows = 0;
     for (uint32_t i = 0; i < w->a->op_count && list; i++) {
         const acs_recorded_op *op = acs_analysis_recorded(w->a, i);
         if (op->slot >= 0 && op->booked)
