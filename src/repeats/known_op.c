@@ -44,7 +44,7 @@ acs_known *acs_known_op_create(const acs_record *op)
     const size_t args = aligned(segments + op->arg_count * sizeof *op->args, 16);
     const size_t bytes = aligned(args + op->arg_bytes_used, ACS_CACHE_LINE);
     bool fits = op->segment_count <= UINT16_MAX && op->arg_count <= UINT16_MAX;
-    for (uint32_t i = 0; i < op->segment_count && fits; i++) /* strands ask for the address behind it */
+    for (uint32_t i = 0; i < op->segment_count && fits; i++) /* strands compare the addresses behind ranges */
         fits = !acs_segment_has_bytes(&op->segments[i]) || acs_segment_end(&op->segments[i]) != 0;
     if (!fits)
         return NULL;
