@@ -7,22 +7,11 @@
 #include "measure.h"
 #include "progress.h"
 
-#include <algorithm>
 #include <chrono>
 
 namespace bench {
 
 namespace {
-
-/* Above this many ops runners that plan say that they cannot, as in measure.cpp. */
-const size_t PLANNED_OPS = 20000;
-
-using clock = std::chrono::steady_clock;
-
-double us_since(clock::time_point begin)
-{
-    return std::chrono::duration<double, std::micro>(clock::now() - begin).count();
-}
 
 class series {
 public:
@@ -72,9 +61,10 @@ private:
     void open(size_t k)
     {
         runners_[k].way.reset();
-        const auto begin = clock::now();
+        const auto begin = std::chrono::steady_clock::now();
         runners_[k].way = runners_[k].kind->make(machine_);
-        curves_[k].open_us.push_back(us_since(begin));
+        const std::chrono::duration<double, std::micro> us = std::chrono::steady_clock::now() - begin;
+        curves_[k].open_us.push_back(us.count());
     }
 
     void run_pass(int repetition, int pass)
@@ -95,7 +85,7 @@ private:
     {
         program_.reset();
         const trace t = program_.describe();
-        const dag d = t.ops.size() <= PLANNED_OPS ? find_dag(t) : dag();
+        const dag d = dag_to_plan_by(t);
         for (size_t k = 0; k < runners_.size(); k++)
             if (runs(k))
                 curves_[k].left_out = runners_[k].way->prepare(t, d);
@@ -103,22 +93,10 @@ private:
 
     void run(size_t k, int pass)
     {
-        runner &r = *runners_[k].way;
-        std::string wrong;
-        double us = 0;
-        program_.reset();
-        if (!ours(k))
-            r.ready();
-        r.around([&] {
-            const auto begin = clock::now();
-            program_.run(r);
-            r.flush();
-            wrong = r.finish();
-            program_.mem().wait();
-            us = us_since(begin);
-        });
+        sample s;
+        const std::string wrong = time_run(program_, *runners_[k].way, !ours(k), s);
         curves_[k].wrong = wrong.empty() ? program_.check() : wrong;
-        curves_[k].total_us[static_cast<size_t>(pass)].push_back(us);
+        curves_[k].total_us[static_cast<size_t>(pass)].push_back(s.total_us);
     }
 
     program &program_;

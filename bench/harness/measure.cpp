@@ -36,6 +36,30 @@ static double us_since(std::chrono::steady_clock::time_point begin)
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
 }
 
+dag dag_to_plan_by(const trace &t)
+{
+    return t.ops.size() <= PLANNED_OPS ? find_dag(t) : dag();
+}
+
+std::string time_run(program &p, runner &r, bool awake, sample &s)
+{
+    std::string wrong;
+
+    p.reset();
+    if (awake)
+        r.ready();
+    r.around([&] {
+        const auto begin = std::chrono::steady_clock::now();
+        p.run(r);
+        r.flush();
+        s.submit_us = us_since(begin);
+        wrong = r.finish();
+        p.mem().wait();
+        s.total_us = us_since(begin);
+    });
+    return wrong;
+}
+
 namespace {
 
 class series {
@@ -98,7 +122,7 @@ private:
         trace_ = program_.describe();
         for (size_t k = 0; k < settings_.us.size() && k < trace_.ops.size(); k++)
             trace_.ops[k].us = settings_.us[k];
-        dag_ = trace_.ops.size() <= PLANNED_OPS ? find_dag(trace_) : dag();
+        dag_ = dag_to_plan_by(trace_);
         right_.clear();
     }
 
@@ -150,20 +174,8 @@ private:
     /* One run. @return whether it was as it must be. */
     bool run(size_t k, sample &s)
     {
-        runner &r = *runners_[k].way;
-        std::string wrong;
+        std::string wrong = time_run(program_, *runners_[k].way, true, s);
 
-        program_.reset();
-        r.ready();
-        r.around([&] {
-            const auto begin = std::chrono::steady_clock::now();
-            program_.run(r);
-            r.flush();
-            s.submit_us = us_since(begin);
-            wrong = r.finish();
-            program_.mem().wait();
-            s.total_us = us_since(begin);
-        });
         if (wrong.empty() && (settings_.check || (settings_.bits && right_.empty())))
             wrong = program_.check();
         if (wrong.empty() && settings_.bits)

@@ -46,6 +46,11 @@ struct measure_settings {
  */
 std::vector<outcome> measure(program &p, std::vector<contestant> &runners, const measure_settings &s);
 
+/** The dependencies of a run; empty with so many ops that nobody plans by them. */
+dag dag_to_plan_by(const trace &t);
+/** Resets the program, runs it once and times that; `awake`: ready() comes before. @return empty, or what failed. */
+std::string time_run(program &p, runner &r, bool awake, sample &s);
+
 } // namespace bench
 
 #endif

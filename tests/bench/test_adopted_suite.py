@@ -82,6 +82,9 @@ class Tables(unittest.TestCase):
         self.assertIn("| c | left as it is | - | - | - | - |", lines)
         self.assertIn("2 programs measured: ACS over plain 1.00 in the geometric mean, 0.50 to 2.00; 1 slower than 1.03", lines)
         self.assertEqual(lines[-1], "1: left as it is")
+        self.assertEqual([suite.is_bad(row("", *more, [], [])) for more in (
+            ("measured", True), ("measured", False), ("acs: ended with 1", None), ("plain: ended with 1", None))],
+            [False, True, True, False])
 
 
 class Watch(unittest.TestCase):
