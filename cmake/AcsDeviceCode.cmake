@@ -2,10 +2,15 @@
 # loaded by the driver at run time. So neither a library nor a program that links it needs a linker for device code.
 
 # acs_device_gencode(<variable>): nvcc's options. The first GPU of a generation stands for those that follow; boards with a
-# GPU on the CPU's chip are on their own. Builds for sanitizers, which nobody installs, have code that the driver compiles.
+# GPU on the CPU's chip are on their own. Debug builds, which nobody installs, have code that the driver compiles, and, where
+# no sanitizer checks the host's code, that of one generation. They build in a fifth of the time.
 function(acs_device_gencode variable)
-    if(ACS_SANITIZE)
-        set(${variable} -gencode=arch=compute_75,code=compute_75 PARENT_SCOPE)
+    if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+        set(options -gencode=arch=compute_75,code=compute_75)
+        if(NOT ACS_SANITIZE)
+            list(APPEND options -gencode=arch=compute_90,code=sm_90)
+        endif()
+        set(${variable} ${options} PARENT_SCOPE)
         return()
     endif()
     execute_process(COMMAND ${ACS_NVCC} --list-gpu-code OUTPUT_VARIABLE known OUTPUT_STRIP_TRAILING_WHITESPACE)
