@@ -6,6 +6,7 @@
 #include "acs_info_measure.h"
 
 #include "cuda/gpu_issue/gpu_issue.h"
+#include "cuda/share.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -103,7 +104,7 @@ static acs_status open_device(meter *m, int device)
     const acs_backend_config config = {.options = &options, .slots = SLOTS, .devices = 1, .mark_capacity = 1};
     const acs_cuda_member member = {.ops = &acs_backend_cuda, .device = device, .together = 1};
     ACS_TRY(acs_cuda_member_open(&config, &member, &m->self));
-    if (m->self->methods)
+    if (acs_cuda_code_open(m->self))
         return ACS_OK;
     return ACS_FAIL(ACS_ERR_UNSUPPORTED, 0, "not measured: kernels are launched one by one here (ACS_LOG=info says why)");
 }
@@ -116,6 +117,8 @@ static acs_status open_inside(meter *m)
     ACS_TRY(acs_cuda_memory_alloc(&m->self->base, ACS_MEMORY_DEVICE, MEMORY_BYTES, &m->memory));
     TRY_CUDA(m->self->cu.cuEventCreate(&m->begin, CU_EVENT_DEFAULT));
     TRY_CUDA(m->self->cu.cuEventCreate(&m->end, CU_EVENT_DEFAULT));
+    for (uint32_t i = 0; i < SLOTS; i++)
+        acs_cuda_share_change(m->self, i, 0); /* makes the slot's stream */
     for (int i = 0; i < SLOTS; i++)
         TRY_CUDA(m->self->cu.cuEventCreate(&m->turn[i], CU_EVENT_DISABLE_TIMING));
     ACS_TRY(make_op(m, &m->lone, 32));

@@ -207,8 +207,7 @@ static void release_parts(acs_context *context, bool keep_backend)
         context->backend->ops->quiesce(context->backend);
     if (acs_library_parts.close)
         acs_library_parts.close(context);
-    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS; i++)
-        free(context->actions[i]);
+    free(context->actions);
     if (context->core.backend)
         acs_core_fini(&context->core);
     if (context->allocations) {

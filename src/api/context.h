@@ -79,8 +79,8 @@ struct acs_context {
     uint64_t opened_ns;         /* acs_clock_ns() at acs_open; tells the context from earlier ones in this struct */
     uint64_t number;            /* from 1 in the order of acs_open, in the log */
 
-    /* actions with which callers step; action_taken[i]: a thread has actions[i] */
-    acs_action *actions[TUNE_CALLER_ACTIONS];
+    /* actions with which callers step, or NULL; action_taken[i]: a thread has actions[i] */
+    acs_action *actions;
     _Atomic(bool) action_taken[TUNE_CALLER_ACTIONS];
 
     /* threads */

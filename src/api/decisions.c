@@ -94,10 +94,12 @@ static acs_op queue_decision(acs_context *context, acs_decisions *all, acs_decis
     d->report = acs_cells_report(all);
     d->not_run = capture_of(context) ? &d->report->captured_not_run : acs_cells_not_run(all); /* captured ops do not count */
     d->site = site;
+    acs_backend *backend = context->backend;
+    const void *decider = backend->ops->decider ? backend->ops->decider(backend) : NULL;
     const acs_kernel kernel = {.name = is_grid(d) ? "acs_grid" : d->told ? "acs_loop" : "acs_if",
-                               .function = context->backend->decide,
+                               .function = decider,
                                .host = decide,
-                               .kind = context->backend->decide ? ACS_KERNEL_HANDLE : ACS_KERNEL_NONE};
+                               .kind = decider ? ACS_KERNEL_HANDLE : ACS_KERNEL_NONE};
     const acs_arg arg = {d, sizeof *d, ACS_ARG_POINTERS | ACS_POINTER_AT(0)};
     const bool same = d->outer == d->cell;
     acs_segment segments[3];

@@ -115,12 +115,12 @@ bool acs_step_with(acs_context *context, acs_action *action, uint32_t may)
 static acs_action *action_take(acs_context *context)
 {
     const uint64_t first = acs_thread_number();
-    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS; i++) {
+    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS && context->actions; i++) {
         const uint64_t at = (first + i) % TUNE_CALLER_ACTIONS;
         bool taken = false; /* relaxed on failure: another thread has the action, and nothing of it is read */
         if (atomic_compare_exchange_strong_explicit(&context->action_taken[at], &taken, true, memory_order_acquire, /* G */
                                                     memory_order_relaxed))
-            return context->actions[at];
+            return &context->actions[at];
     }
     return NULL;
 }
@@ -128,10 +128,7 @@ static acs_action *action_take(acs_context *context)
 /* G: release; pairs with action_take. The next owner of the action sees the writes of this one. */
 static void action_give(acs_context *context, const acs_action *action)
 {
-    uint32_t at = 0;
-    while (context->actions[at] != action)
-        at++;
-    atomic_store_explicit(&context->action_taken[at], false, memory_order_release);
+    atomic_store_explicit(&context->action_taken[action - context->actions], false, memory_order_release);
 }
 
 uint32_t acs_caller_may(acs_context *context)
@@ -338,13 +335,10 @@ acs_status acs_workers_start(acs_context *context)
     bool threads = !context->options.disable && !context->stepper;
     uint64_t wanted = threads ? (uint64_t)context->options.workers * context->backend->devices : 0;
     uint32_t workers = wanted < ACS_THREADS_MAX - 1 ? (uint32_t)wanted : ACS_THREADS_MAX - 1;
-    /*
-     * The stepper's virtual workers have actions of their own, and callers step through these: TUNE_CALLER_ACTIONS more
-     * would take most of the time of acs_open.
-     */
-    for (uint32_t i = 0; i < TUNE_CALLER_ACTIONS && !context->stepper; i++)
-        if ((context->actions[i] = calloc(1, sizeof *context->actions[i])) == NULL)
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's actions");
+    /* At once, so that no page is touched. The stepper's virtual workers have actions of their own, for callers, too. */
+    context->actions = context->stepper ? NULL : calloc(TUNE_CALLER_ACTIONS, sizeof *context->actions);
+    if (!context->actions && !context->stepper)
+        return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's actions");
     context->issuers = workers; /* before the first of them runs */
     for (uint32_t i = 0; i < workers; i++) {
         int error = thread_make(context, false);

@@ -50,6 +50,7 @@ static acs_leave cuda_leave(acs_backend *backend)
 static void cuda_close(acs_backend *backend)
 {
     acs_cuda *first = first_of(backend);
+    acs_cuda_code_stop(first);
     for (uint32_t i = backend->devices; i-- > 1;)
         if (first->members[i])
             acs_cuda_member_close(first->members[i]);
@@ -134,9 +135,11 @@ static acs_status devices_open(const acs_backend_config *config, acs_backend **b
                                              : open_members(&several, device, count, &first);
     if (cudaGetDevice(&now) == cudaSuccess && now != device)
         (void)cudaSetDevice(device); /* restore the caller's device */
-    if (status == ACS_OK)
-        *backend = &first->base;
-    return status;
+    if (status != ACS_OK)
+        return status;
+    acs_cuda_code_init(first, config->options);
+    *backend = &first->base;
+    return ACS_OK;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- ops */
@@ -177,6 +180,19 @@ static acs_status devices_stream_record(acs_backend *backend, void *stream, void
         if (first->members[i]->context == owner)
             return acs_cuda_stream_record(member_of(backend, i), stream, event);
     return acs_cuda_stream_record(backend, stream, event);
+}
+
+/* Decisions need their kernel at the first one, and executors the memory that bundles have. */
+static const void *cuda_decider(acs_backend *backend)
+{
+    acs_cuda *first = first_of(backend);
+    return acs_cuda_code_open(first) ? (const void *)first->decider : NULL;
+}
+
+static acs_status cuda_executor_add(acs_backend *backend, const acs_executor_params *params)
+{
+    (void)acs_cuda_code_open(first_of(backend));
+    return acs_cuda_executor_add(backend, params);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
@@ -249,8 +265,9 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
     .needs = acs_cuda_needs, .adapt = acs_cuda_adapt, .submit = acs_cuda_submit,                                       \
     .event_release = acs_cuda_event_release, .memory_state = acs_cuda_memory_state, .reaches = acs_cuda_reaches,       \
     .memory_range = acs_cuda_memory_range, .kernel_name = acs_cuda_kernel_name, .read_cell = acs_cuda_read_cell,       \
-    .executor_add = acs_cuda_executor_add, .share_find = acs_cuda_share_find, .capacity = acs_cuda_capacity,           \
-    .times_begin = acs_cuda_device_times_begin, .times_take = acs_cuda_device_times_take, .capture = &acs_cuda_capture
+    .decider = cuda_decider, .executor_add = cuda_executor_add, .share_find = acs_cuda_share_find,                     \
+    .capacity = acs_cuda_capacity, .times_begin = acs_cuda_device_times_begin, .times_take = acs_cuda_device_times_take,\
+    .capture = &acs_cuda_capture
 
 static const acs_backend_ops g_devices_ops = {
     OPS_OF_BOTH,
@@ -272,6 +289,7 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
     if (config->devices != 1)
         return devices_open(config, backend);
     ACS_TRY(acs_cuda_member_open(config, &g_only_member, &self));
+    acs_cuda_code_init(self, config->options);
     *backend = &self->base;
     return ACS_OK;
 }

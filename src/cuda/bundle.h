@@ -7,9 +7,11 @@
 
 #include "cuda/internal.h"
 
-/* graphs/method.c; init and fini in a scope */
-/* Offer bundles if the device can. If it cannot, the reason is logged at ACS_LOG=info. */
+/* graphs/method.c; start and fini in a scope */
+/* Offer bundles. If there is no memory for them, that is logged at ACS_LOG=info. */
 void acs_cuda_methods_init(acs_cuda *self, const acs_options *options);
+/* Get what they need of the device. False: it cannot be had; the reason is logged. */
+bool acs_cuda_methods_start(acs_cuda *self);
 void acs_cuda_methods_fini(acs_cuda *self);
 /*
  * Issue a bundle without its marks and waits. ACS_NOT_READY: nothing was issued. ACS_ERR_DEVICE: the device has

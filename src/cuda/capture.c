@@ -358,11 +358,13 @@ static CUresult send_decided(acs_cuda *self, CUstream stream, const acs_record *
     return result == CUDA_SUCCESS ? acs_cuda_decide_node(self, op, v.graph, v.ends[0]) : result;
 }
 
-/* Send the op to the stream. The error says what failed, not what became of the capture. */
+/* Send the op to the stream, copies as kernels of ours. The error says what failed, not what became of the capture. */
 static acs_status send(acs_cuda *self, CUstream stream, acs_record *op, void *scratch_memory)
 {
     CUresult result = CUDA_SUCCESS;
     const bool decided = op->flags & ACS_RECORD_DECISION;
+    if (decided || op->kind == ACS_KIND_MEMSET || op->kind == ACS_KIND_MEMCPY)
+        (void)acs_cuda_code_open(self);
     if (op->kind == ACS_KIND_CALL && !decided)
         return send_call(self, stream, op, scratch_memory);
     if (decided && op->kind == ACS_KIND_KERNEL && !acs_cuda_settable(op))

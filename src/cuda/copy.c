@@ -56,7 +56,12 @@ static bool are_copies_useful(const acs_cuda *self, const acs_options *options)
 
 void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
 {
-    if (!are_copies_useful(self, options))
+    self->copies_wanted = are_copies_useful(self, options);
+}
+
+void acs_cuda_copies_start(acs_cuda *self)
+{
+    if (!self->copies_wanted)
         return;
     const acs_error before = *acs_error_thread(); /* errors here are not the program's */
     acs_cuda_copies *copies = aligned_alloc(_Alignof(acs_cuda_copies), sizeof *copies);
@@ -155,7 +160,7 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     const bool decided = op->flags & ACS_RECORD_DECIDED; /* a kernel can be switched, however long it takes */
     const uint64_t most = decided ? (uint64_t)INT32_MAX * ACS_DEVICE_COPY_BYTES : TUNE_COPY_KERNEL_MOST;
     const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* bytes from the first to the last one */
-    if (!self->copies || bytes == 0 || bytes * rows > most || (copy && overlap(dst, src, all)) ||
+    if (!acs_cuda_has_code(self) || !self->copies || bytes == 0 || bytes * rows > most || (copy && overlap(dst, src, all)) ||
         acs_cuda_fault(self))
         return;
     ACS_CUDA_SCOPE(self);

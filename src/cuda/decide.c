@@ -10,22 +10,20 @@
 
 #include <string.h>
 
-void acs_cuda_decide_init(acs_cuda *self)
+void acs_cuda_decide_start(acs_cuda *self)
 {
-    CUkernel kernel = NULL;
-    self->decide = self->methods ? acs_cuda_device_kernel(self, "acs_device_decide") : NULL;
+    self->decide = acs_cuda_device_kernel(self, "acs_device_decide");
     if (!self->decide) {
         acs_log(ACS_LOG_INFO, "cuda: the host decides which ops run (acs_if, ACS_GRID_FOR): there is no kernel for it");
         return;
     }
-    const CUresult result = self->cu.cuLibraryGetKernel(&kernel, self->library, "acs_device_decide");
-    if (result == CUDA_SUCCESS) {
-        self->base.decide = (const void *)kernel;
+    const CUresult result = self->cu.cuLibraryGetKernel(&self->decider, self->library, "acs_device_decide");
+    if (result == CUDA_SUCCESS)
         return;
-    }
     (void)acs_cuda_note(self, result);
     acs_log(ACS_LOG_INFO, "cuda: the host decides which ops run: %s", acs_cuda_text((int)result));
     self->decide = NULL;
+    self->decider = NULL;
 }
 
 void acs_cuda_decide_fini(acs_cuda *self)
@@ -114,7 +112,7 @@ static bool launch_by_graph(acs_cuda *self, const acs_record *op, int slot, uint
 {
     const acs_cuda_wanted want = {.key = acs_hash64(0xdec1ded0000u + op->type), .nodes = 2, .slot = slot, .sightings = 1,
                                   .type = op->type};
-    acs_cuda_exec *exec = self->methods && op->type ? acs_cuda_exec_get(self, &want) : NULL;
+    acs_cuda_exec *exec = acs_cuda_has_code(self) && op->type ? acs_cuda_exec_get(self, &want) : NULL;
     acs_cuda_contents contents = acs_cuda_contents_of(op);
     if (!exec)
         return false;

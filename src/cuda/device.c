@@ -1,6 +1,6 @@
 /*
- * The CUDA backend's own device code: an image made at build time if there was an nvcc, loaded into the context when
- * the device is opened. Owns the loaded library; called by member.c and by the files that issue bundles. If the build,
+ * The CUDA backend's own device code: an image made at build time if there was an nvcc, loaded into the context at the
+ * first need (code.c). Owns the loaded library; called by code.c and by the files that issue bundles. If the build,
  * the driver, the GPU or a debugger prevents loading, the backend goes on without bundles; it never fails for that.
  */
 #include "cuda/internal.h"
@@ -70,27 +70,35 @@ static const char *driver_lacks(const acs_cuda *self)
     return graphs && device ? NULL : "the driver is too old";
 }
 
+static bool refuse(const char *why)
+{
+    acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: no device code: %s", why);
+    return false;
+}
+
 bool acs_cuda_device_init(acs_cuda *self, const acs_options *options)
 {
-    CUresult result = CUDA_SUCCESS;
     const char *tool = find_debugger(self), *why = driver_lacks(self);
     if (!why && options->issue != ACS_ISSUE_RESIDENT) /* an executor is a kernel like any other, in no graph */
         why = tool;
-#ifdef ACS_HAVE_DEVICE
-    if (!why)
-        result = self->cu.cuLibraryLoadData(&self->library, acs_device_image, NULL, NULL, 0, NULL, NULL, 0);
-    if (result != CUDA_SUCCESS) {
-        self->library = NULL;
-        (void)acs_cuda_note(self, result);
-        why = acs_cuda_text((int)result);
-    }
-#else
-    (void)result;
+#ifndef ACS_HAVE_DEVICE
     why = "the library was built without nvcc";
 #endif
-    if (why)
-        acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: no device code: %s", why);
-    return why == NULL;
+    return why ? refuse(why) : true;
+}
+
+bool acs_cuda_device_load(acs_cuda *self)
+{
+#ifdef ACS_HAVE_DEVICE
+    const CUresult result = self->cu.cuLibraryLoadData(&self->library, acs_device_image, NULL, NULL, 0, NULL, NULL, 0);
+#else
+    const CUresult result = CUDA_ERROR_NOT_SUPPORTED; /* acs_cuda_device_init has said so */
+#endif
+    if (result == CUDA_SUCCESS)
+        return true;
+    self->library = NULL;
+    (void)acs_cuda_note(self, result);
+    return refuse(acs_cuda_text((int)result));
 }
 
 void acs_cuda_device_fini(acs_cuda *self)

@@ -98,13 +98,26 @@ struct acs_cuda {
     size_t *scratch_high;
     _Atomic int fault; /* first fatal CUresult of any member, in the first member; 0: none. See acs_cuda_lose */
 
-    CUlibrary library;    /* the library's own device code; NULL: not available */
+    /*
+     * The library's own device code, and what is made of it: code.c. P  fill all fields that say so, then store `code` with
+     * release; acs_cuda_has_code: load acquire before one is read. Broken: a graph is built with a kernel that is NULL.
+     */
+    _Atomic(bool) code;
+    bool code_wanted;         /* it is opened once the program has issued some ops; in the first member, as the next four */
+    _Atomic(uint32_t) sent;   /* items issued before; relaxed: a count */
+    _Atomic(bool) code_asked; /* relaxed: who sets it asks */
+    pthread_mutex_t code_mutex; /* guards the next one; held while the code is opened */
+    bool code_tried;
+
+    CUlibrary library;    /* P; NULL: not available */
     _Atomic(bool) code_stays; /* a graph of the program's has kernels of it, so it is never unloaded */
     acs_cuda_methods *methods;   /* NULL: no bundles */
-    acs_cuda_copies *copies;     /* NULL: copies are never part of bundles */
+    bool copies_wanted;
+    acs_cuda_copies *copies;     /* P; NULL: copies are never part of bundles */
     acs_cuda_calls *calls;       /* NULL: all library calls go to their library */
     struct acs_cuda_gpu_issue *gpu_issue; /* NULL: no GPU-side issue */
-    CUfunction decide;    /* kernel of decisions; NULL: the host decides */
+    CUkernel decider;     /* P; kernel of decisions, and its function here; NULL: the host decides */
+    CUfunction decide;
     acs_cuda_captured_decision captured[ACS_CUDA_CAPTURED_DECISIONS]; /* ring; guarded by the lock of captures */
     uint32_t captured_next;
     CUstream quiet;       /* of the library's own, for memory of captured decisions; NULL: not made yet */
@@ -161,9 +174,11 @@ bool acs_cuda_memory_range(acs_backend *backend, uint64_t address, uint64_t *fir
 acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[64], uint64_t *total, uint64_t *left);
 acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
 
-/* copy.c; init and fini in a scope */
-/* Make small copies kernels, after acs_cuda_methods_init. Without it copies stay copies, which is no error. */
+/* copy.c; start and fini in a scope */
+/* Whether small copies become kernels. */
 void acs_cuda_copies_init(acs_cuda *self, const acs_options *options);
+/* Find their kernels, after acs_cuda_methods_start. Without them copies stay copies, which is no error. */
+void acs_cuda_copies_start(acs_cuda *self);
 void acs_cuda_copies_fini(acs_cuda *self);
 /*
  * Send a MEMCPY op to a stream that is being captured, as a kernel, whose node can be switched. False: its kernels do not
@@ -189,15 +204,34 @@ bool acs_cuda_call_send(acs_cuda *self, const acs_item *item, CUstream stream, C
 /* After the library has issued a call in the item's slot: capture the call, if more is to be learnt of it. */
 void acs_cuda_call_learn(acs_cuda *self, const acs_item *item);
 
-/* device.c; both in a scope */
+/* device.c; all but the first in a scope */
 /*
- * Load the library's own device code. False: there are no bundles, which is no error; the reason is logged at
- * ACS_LOG=info.
+ * Whether the library's own device code may be loaded; load it. False: there are no bundles, which is no error; the reason
+ * is logged at ACS_LOG=info.
  */
 bool acs_cuda_device_init(acs_cuda *self, const acs_options *options);
+bool acs_cuda_device_load(acs_cuda *self);
 void acs_cuda_device_fini(acs_cuda *self);
 /* A kernel of the device code by name. NULL: it cannot be loaded; the reason was logged. */
 CUfunction acs_cuda_device_kernel(acs_cuda *self, const char *name);
+
+/* code.c */
+/* Whether the device code, issue methods and all else that is marked with P can be used. */
+static inline bool acs_cuda_has_code(const acs_cuda *self)
+{
+    return atomic_load_explicit(&self->code, memory_order_acquire); /* P */
+}
+/* All members are open. Where the program asks for a method, the code is opened here. */
+void acs_cuda_code_init(acs_cuda *first, const acs_options *options);
+/*
+ * Open the code of all members now, if that was not tried before: takes 2 ms, and waits for a thread that does. No scope
+ * needed; in a scope of the first member that stays current. @return acs_cuda_has_code
+ */
+bool acs_cuda_code_open(acs_cuda *self);
+/* Let it be opened by a thread of its own, or here where there is none; asked once. Where `code_wanted`, not in a scope. */
+void acs_cuda_code_ask(acs_cuda *first);
+/* Before the first member is closed: no code is opened any more. Waits for a thread that does. */
+void acs_cuda_code_stop(acs_cuda *first);
 
 /* pages.c; in a scope */
 /* Fill base.pages if the device has virtual memory. */

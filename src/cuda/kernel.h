@@ -95,7 +95,7 @@ uint64_t acs_cuda_elapsed(acs_backend *backend, acs_record *op);
 
 /* decide.c; in a scope but for init and read_cell */
 /* Offer the kernel of decisions, after acs_cuda_methods_init. Without it the host decides, which is no error. */
-void acs_cuda_decide_init(acs_cuda *self);
+void acs_cuda_decide_start(acs_cuda *self);
 void acs_cuda_decide_fini(acs_cuda *self);
 /* Send a decision or a decided kernel to a slot, whose timeline then reaches `value` at the earliest. */
 CUresult acs_cuda_launch_decided(acs_cuda *self, const acs_record *op, int slot, uint64_t value);

@@ -69,7 +69,8 @@ static bool has_device_runtime(acs_cuda *self, CUfunction function)
     size_t bytes;
     if (self->cu.cuFuncGetModule(&module, function) != CUDA_SUCCESS)
         return true;
-    if (self->cu.cuFuncGetModule(&own, self->methods->head) == CUDA_SUCCESS && module == own)
+    const CUfunction ours = atomic_load_explicit(&self->methods->own, memory_order_relaxed); /* relaxed: as it says */
+    if (ours && self->cu.cuFuncGetModule(&own, ours) == CUDA_SUCCESS && module == own)
         return false;
     return self->cu.cuModuleGetGlobal(&variable, &bytes, module, g_device_runtime) != CUDA_ERROR_NOT_FOUND;
 }

@@ -60,8 +60,11 @@ static acs_status open_limits(acs_cuda *self)
     return result == CUDA_SUCCESS ? ACS_OK : acs_cuda_open_failed("the device's limits are not known", (int)result);
 }
 
-/* Make non-blocking streams: the program's work in the legacy stream must not serialise ours. */
-static acs_status open_streams(acs_cuda *self)
+/*
+ * Make the arrays of all slots, and the stream of this member's first one; other slots get theirs at their first batch
+ * (share.c), since a stream takes 25 us and few programs use all slots.
+ */
+static acs_status open_slots(acs_cuda *self)
 {
     const acs_cuda *first = self->members[0];
     if (first == self) {
@@ -78,15 +81,10 @@ static acs_status open_streams(acs_cuda *self)
     if (!self->streams || !self->marks || !self->scratch_high || !self->now)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for %u slots of %u marks", self->slots,
                         self->mark_capacity);
-    for (uint32_t i = self->member; i < self->slots; i += self->base.devices) {
-        CUresult result = self->cu.cuStreamCreate(&self->streams[i], CU_STREAM_NON_BLOCKING);
-        if (result != CUDA_SUCCESS) {
-            self->streams[i] = NULL;
-            return acs_cuda_open_failed("a stream could not be made", (int)result);
-        }
-        self->now[i].stream = self->streams[i];
-    }
-    return ACS_OK;
+    for (uint32_t i = self->member; i < self->slots; i += self->base.devices)
+        self->now[i].share = ACS_CUDA_SHARE_NONE;
+    const CUresult result = self->cu.cuStreamCreate(&self->streams[self->member], CU_STREAM_NON_BLOCKING);
+    return result == CUDA_SUCCESS ? ACS_OK : acs_cuda_open_failed("a stream could not be made", (int)result);
 }
 
 /* Open everything that needs the context to be current. */
@@ -103,7 +101,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     acs_cuda_costs_gpu(self, &gpu);
     (void)snprintf(self->base.model, sizeof self->base.model, "%s", gpu.name);
     self->base.sms = (uint32_t)self->limits.sms;
-    ACS_TRY(open_streams(self));
+    ACS_TRY(open_slots(self));
     ACS_TRY(acs_cuda_shares_init(self));
     ACS_TRY(acs_cuda_kernels_init(self));
     ACS_TRY(acs_cuda_scratches_init(self));
@@ -114,7 +112,6 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     if (acs_cuda_device_init(self, options))
         acs_cuda_methods_init(self, options);
     ACS_TRY(acs_cuda_costs_init(self, options));
-    acs_cuda_decide_init(self);
     acs_cuda_copies_init(self, options);
     acs_cuda_calls_init(self, options);
     acs_cuda_gpu_issue_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);
@@ -142,8 +139,9 @@ static void close_inside(acs_cuda *self)
         if (self->marks[i] && i / self->mark_capacity % self->base.devices == self->member)
             acs_cuda_close_note(self, "event", self->cu.cuEventDestroy(self->marks[i]));
     acs_cuda_shares_fini(self);
+    const CUstream shared = self->streams ? self->streams[self->member] : NULL;
     for (uint32_t i = self->member; self->streams && i < self->slots; i += self->base.devices)
-        if (self->streams[i])
+        if (self->streams[i] && (i == self->member || self->streams[i] != shared))
             acs_cuda_close_note(self, "stream", self->cu.cuStreamDestroy(self->streams[i]));
 }
 
@@ -208,6 +206,7 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda
         status = ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: a mutex could not be made");
         goto free_self;
     }
+    (void)pthread_mutex_init(&self->code_mutex, NULL); /* without attributes it cannot fail */
     /* Before the first CUDA call that makes a context, since the driver reads the variable then. */
     if (!first)
         acs_cuda_connections_prepare(self->slots / self->base.devices * asked->together);

@@ -384,16 +384,32 @@ static void follow_stream(acs_cuda *self, acs_cuda_slot_stream *now, CUstream st
         acs_cuda_lose(self, result);
 }
 
+/*
+ * Make the slot's own stream. It is non-blocking: the program's work in the legacy stream must not serialise ours. Where
+ * none can be had, the slot uses the member's first one, which is right, and slower.
+ */
+static CUstream make_stream(acs_cuda *self, uint32_t slot)
+{
+    CUstream stream = NULL;
+    const CUresult result = acs_cuda_fault(self) ? CUDA_SUCCESS : self->cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
+    if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
+        acs_log(ACS_LOG_WARN, "cuda: slot %u shares a stream with slot %u, since it could not get one: %s", slot,
+                self->member, acs_cuda_text((int)result));
+    return result == CUDA_SUCCESS && stream ? stream : self->streams[self->member];
+}
+
 void acs_cuda_share_change(acs_cuda *self, uint32_t slot, uint8_t share)
 {
     acs_cuda_slot_stream *now = &self->now[slot], before = *now;
+    if (!self->streams[slot])
+        self->streams[slot] = make_stream(self, slot);
     acs_cuda_place *place = share ? next_place(self->shares, parts_of(self->shares, share)) : NULL;
     CUstream stream = place ? take_stream(self, place) : NULL;
     if (!stream) {
         place = NULL;
         stream = self->streams[slot];
     }
-    if (stream != now->stream)
+    if (now->stream && stream != now->stream)
         follow_stream(self, now, stream);
     now->stream = stream;
     now->place = place;

@@ -139,6 +139,7 @@ void acs_cuda_events_fini(acs_cuda *self)
 /* A slot's stream is behind those that it had before. */
 void acs_cuda_stream_wait_all(acs_cuda *self)
 {
-    for (uint32_t i = self->member; self->methods && i < self->slots; i += self->base.devices)
-        acs_cuda_close_note(self, "stream", self->cu.cuStreamSynchronize(self->now[i].stream));
+    for (uint32_t i = self->member; acs_cuda_has_code(self) && i < self->slots; i += self->base.devices)
+        if (self->now[i].stream)
+            acs_cuda_close_note(self, "stream", self->cu.cuStreamSynchronize(self->now[i].stream));
 }

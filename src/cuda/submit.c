@@ -7,6 +7,8 @@
 #include "cuda/kernel.h"
 #include "cuda/share.h"
 
+#include "base/tuning.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,8 @@ static void record_own(acs_cuda *self, const acs_mark *mark)
 {
     if (acs_cuda_fault(self))
         return;
+    if (ACS_UNLIKELY(!self->now[mark->slot].stream))
+        acs_cuda_share_change(self, mark->slot, 0);
     CUevent *event = mark_event(self, mark);
     CUstream stream = self->now[mark->slot].stream;
     CUresult result = *event ? CUDA_SUCCESS : self->cu.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
@@ -383,6 +387,18 @@ static void submit_bundle(acs_cuda *self, acs_batch *batch)
     }
 }
 
+/* Ask for the device code once that may pay: after as many ops as a bundle holds, or at a replay, whose program recurs. */
+static void count_sent(acs_cuda *first, const acs_batch *batch)
+{
+    uint32_t ops = 0;
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].op)
+            ops += batch->items[i].op->kind == ACS_KIND_REPLAY ? TUNE_BUNDLE_MOST : 1;
+    /* relaxed: a count */
+    if (first->code_wanted && atomic_fetch_add_explicit(&first->sent, ops, memory_order_relaxed) + ops >= TUNE_BUNDLE_MOST)
+        acs_cuda_code_ask(first);
+}
+
 /* Takes no lock: the core gives a slot and its marks to one thread at a time. */
 void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
 {
@@ -398,6 +414,8 @@ void acs_cuda_submit(acs_backend *backend, acs_batch *batch)
     for (uint32_t i = 0; i < batch->items_used && !batch->bundle; i++)
         submit_item(self, batch, &batch->items[i]);
     acs_cuda_scope_leave(self, &scope);
+    if (ACS_UNLIKELY(!acs_cuda_has_code(self)))
+        count_sent(self->members[0], batch);
     if (timed)
         acs_cuda_launches_end(self, batch, began_ns);
 }

@@ -92,7 +92,7 @@ bool acs_core_hasten_awaited_locked(acs_core *core)
         return false;
     uint32_t count = waits_for_issue(awaited) ? list_awaited(core, awaited, list, TUNE_AWAITED_LOOK_BACK) : 0;
     bool ends_by_itself = count == 1 && awaited->on_host && awaited->state == ACS_ENTRY_PENDING;
-    if (count == 0 || ends_by_itself || count >= core->batch_least) {
+    if (count == 0 || ends_by_itself || (core->batching && count >= core->batch_least)) {
         core->awaited_hastened = awaited->seq; /* nothing is left to do for it, or enough for a bundle */
         return false;
     }

@@ -201,6 +201,11 @@ typedef struct acs_backend_ops {
      * NULL: the host reaches it.
      */
     acs_status (*read_cell)(acs_backend *backend, const acs_cell *cell, acs_cell *to);
+    /*
+     * The CUkernel of decisions, for all devices; NULL: their host body runs, or the backend decides in its own way. Any
+     * thread; the first call may take milliseconds. NULL, the function: there is none.
+     */
+    const void *(*decider)(acs_backend *backend);
     /* Whether kernels of a device may touch memory: acs_reaches. NULL: any. */
     acs_status (*reaches)(acs_backend *backend, uint64_t address);
     /*
@@ -240,12 +245,16 @@ struct acs_backend {
     const acs_backend_ops *ops;
     acs_call_slots *calls; /* made by open, destroyed by close */
     uint32_t bundle_most;  /* most ops of a bundle; 0: no bundles */
+    /*
+     * What bundles need is not there yet, and none is submitted. B  the backend: make it, store false with release; the
+     * core: load acquire, then submit a bundle. Broken: a bundle finds a part of it.
+     */
+    _Atomic(bool) bundles_later;
     bool apart;            /* a tool checks the bounds of allocations: each block must be one of its own */
     uint32_t parallel;     /* most ops that a device runs at once; 0: many, or unknown */
     /* ops are recorded: set `began` and `ended` of their records, where known; constant while ops are queued */
     bool records_times;
     uint32_t devices;      /* slot s belongs to device s % devices; ops name their device */
-    const void *decide;    /* CUkernel of decisions, for all devices; NULL: their host body, or the backend's own way */
     acs_page_ops pages;    /* of device memory, called with the backend; .page 0: none */
     _Atomic(uint64_t) nodes_built;   /* nodes of cached graphs built so far; relaxed: a statistic, from any thread */
     _Atomic(uint64_t) not_run;       /* ops that did not run, as the host saw in cells that it read; relaxed, as above */

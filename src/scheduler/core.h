@@ -209,6 +209,7 @@ struct acs_core {
     uint32_t batch_limit;
     const acs_batcher *batcher; /* NULL: each op is issued by itself; constant */
     struct acs_bundler *bundler; /* owned by the batcher */
+    bool batching;           /* there is a batcher, and the backend takes bundles; once true it stays so */
     uint32_t batch_ahead;    /* ops that the batcher wants in the window; 0: no batcher */
     uint32_t bundled_out;    /* ops of bundles that have not ended */
     uint32_t batch_least;    /* least ops of a bundle; UINT32_MAX: no batcher */

@@ -25,7 +25,7 @@ static inline bool acs_entry_launched(const acs_entry *entry)
 /* Whether a ready op is held back for a bundle, and not to be launched by itself. */
 static inline bool acs_core_holds(const acs_core *core, const acs_entry *entry)
 {
-    return core->batcher && acs_entry_is_bundleable(entry) && !entry->force_launch && !core->dead;
+    return core->batching && acs_entry_is_bundleable(entry) && !entry->force_launch && !core->dead;
 }
 
 /* --------------------------------------------------------------------------------------------------------- insert.c */

@@ -242,7 +242,7 @@ static acs_entry *pop_free(acs_core *core, bool awaited, const choice *c)
         return NULL;
     if (ACS_UNLIKELY(core->slots.devices > 1))
         i = next_of_devices(core, c);
-    else if (!core->batcher)
+    else if (!core->batching)
         return acs_window_pop_ready(w);
     while (i && acs_core_holds(core, &w->entries[i]))
         i = w->entries[i].queue_next;
@@ -254,8 +254,10 @@ static acs_entry *pop_free(acs_core *core, bool awaited, const choice *c)
 void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted)
 {
     core->holding = false;
+    if (ACS_UNLIKELY(core->batcher && !core->batching))
+        core->batching = !atomic_load_explicit(&core->backend->bundles_later, memory_order_acquire); /* B in backend.h */
     bool awaited = acs_core_hasten_awaited_locked(core);
-    if (!awaited && core->batcher && core->batcher->form(core, action, inserted))
+    if (!awaited && core->batching && core->batcher->form(core, action, inserted))
         return;
     followers list;
     list.count = list.edge_count = 0;

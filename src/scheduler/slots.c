@@ -33,15 +33,17 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, ac
         slots->mark_interval = 1;
     if (slots->mark_interval > TUNE_SLOT_EVENTS_LEAST)
         slots->mark_interval = TUNE_SLOT_EVENTS_LEAST;
+    /* Of all slots at once: the pages of slots that are not used are not touched. */
+    acs_mark *marks = calloc((size_t)count * slots->mark_capacity, sizeof *marks);
+    uint64_t *clocks = calloc((size_t)count * count, sizeof *clocks);
     for (uint32_t s = 0; s < count; s++) {
-        slots->slot[s].marks = calloc(slots->mark_capacity, sizeof(acs_mark));
-        slots->slot[s].clock = calloc(count, sizeof(uint64_t));
-        if (!slots->slot[s].marks || !slots->slot[s].clock) {
-            acs_slots_fini(slots);
-            return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u slots", count);
-        }
+        slots->slot[s].marks = marks ? marks + (size_t)s * slots->mark_capacity : NULL;
+        slots->slot[s].clock = clocks ? clocks + (size_t)s * count : NULL;
     }
-    return ACS_OK;
+    if (marks && clocks)
+        return ACS_OK;
+    acs_slots_fini(slots);
+    return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u slots", count);
 }
 
 void acs_slots_limit(acs_slots *slots, uint32_t parallel)
@@ -75,10 +77,8 @@ void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager
 
 void acs_slots_fini(acs_slots *slots)
 {
-    for (uint32_t s = 0; s < slots->count; s++) {
-        free(slots->slot[s].marks);
-        free(slots->slot[s].clock);
-    }
+    free(slots->slot[0].marks); /* all slots' */
+    free(slots->slot[0].clock);
     memset(slots, 0, sizeof *slots);
 }
 

@@ -200,8 +200,8 @@ static bool insert(acs_core *core, uint32_t may)
     acs_op taken = core->taken;
     bool only = may == ACS_MAY_INSERT;
     uint32_t waiting = core->window.live - core->running - core->window.held;
-    bool is_short = core->batch_ahead ? waiting <= core->batch_ahead /* one op more shows where a bundle ends */
-                                      : core->window.ready.count < core->batch_limit;
+    bool is_short = core->batching ? waiting <= core->batch_ahead /* one op more shows where a bundle ends */
+                                   : core->window.ready.count < core->batch_limit;
     if (only || ((may & ACS_MAY_INSERT) && is_short))
         acs_core_insert_locked(core, only ? TUNE_INSERT_BESIDE : TUNE_INSERT_MOST);
     return core->taken != taken;
@@ -416,22 +416,13 @@ static void book_host(acs_core *core, acs_action *action)
         acs_core_fail_locked(core, entry, action->host_status, action->host_native, NULL);
 }
 
-/* Whether there was little to issue: then the device takes the time. A full batch shows that launches do. */
-static bool is_idle(const acs_core *core, const acs_action *action)
-{
-    return action->batch.items_used <= core->batch_limit / 4 && !core->window.ready.head;
-}
-
-/* Whether a bundle of the device was issued. */
-static bool bundled(const acs_batch *batch, uint32_t device)
-{
-    return batch->bundle && batch->device == device && batch->items[0].status == ACS_OK;
-}
-
 static void book_polls(acs_core *core, acs_action *action)
 {
     if (action->poll_count == 0)
         return;
+    /* with little to issue, the device takes the time; a full batch shows that launches do */
+    const bool idle = action->batch.items_used <= core->batch_limit / 4 && !core->window.ready.head;
+    const bool bundled = action->batch.bundle && action->batch.items[0].status == ACS_OK;
     core->polling &= ~action->poll_devices;
     core->turned_away &= ~action->poll_devices;
     if (action->partial && !action->looks) /* the others in turn, whichever slot was the first */
@@ -449,7 +440,7 @@ static void book_polls(acs_core *core, acs_action *action)
             continue;
         const bool all = !action->partial || acs_slots_all_looked_at(&core->slots, d);
         if (all) /* one slot shows nothing of the others */
-            acs_slots_polled(&core->slots, d, is_idle(core, action), bundled(&action->batch, d));
+            acs_slots_polled(&core->slots, d, idle, bundled && action->batch.device == d);
         if (core->batcher)
             core->batcher->polled(core, action, d, all);
         if (!action->partial)

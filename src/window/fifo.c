@@ -29,7 +29,7 @@ struct cell {
 struct acs_fifo {
     /* immutable */
     struct cell *cells;
-    uint64_t mask;
+    uint64_t mask, lap; /* bits of a ticket that are its cell, and its lap */
     uint64_t first; /* ticket of op 1; not 0 only in tests */
     uint64_t narrow; /* capacity while it is not wide */
     /* changed by acs_fifo_widen alone: most tickets that are taken and not popped */
@@ -58,12 +58,13 @@ acs_status acs_fifo_create_at(uint32_t capacity, uint32_t most, uint64_t first_t
     }
     f->cells = ring;
     f->mask = cells - 1;
+    f->lap = ~f->mask;
     f->first = first_ticket;
     f->narrow = narrow;
     atomic_init(&f->capacity, narrow);
-    /* Each cell is free for the one ticket of the first lap that maps to it. */
-    for (uint64_t i = 0; i < cells; i++)
-        atomic_init(&ring[(first_ticket + i) & f->mask].turn, first_ticket + i);
+    /* Each cell is free for the one ticket of the first lap that maps to it. From ticket 0 on that is zero already. */
+    for (uint64_t i = 0; first_ticket && i < cells; i++)
+        atomic_init(&ring[(first_ticket + i) & f->mask].turn, (first_ticket + i) & f->lap);
     atomic_init(&f->tail, first_ticket);
     atomic_init(&f->head, first_ticket);
     *fifo = f;
@@ -99,7 +100,7 @@ static void fill_cell(acs_fifo *fifo, uint64_t ticket, acs_record *record)
     struct cell *cell = &fifo->cells[ticket & fifo->mask];
     record->seq = ticket - fifo->first + 1;
     cell->record = record;
-    atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
+    atomic_store_explicit(&cell->turn, (ticket & fifo->lap) + 1, memory_order_release); /* A */
 }
 
 /*
@@ -115,7 +116,8 @@ static bool take_tickets(acs_fifo *fifo, uint64_t count, uint64_t *first)
     for (;;) {
         const uint64_t before = ticket + count - 1 - capacity;
         const struct cell *cell = &fifo->cells[before & fifo->mask];
-        int64_t lead = (int64_t)(atomic_load_explicit(&cell->turn, memory_order_acquire) - (before + lap)); /* B */
+        const uint64_t turn = atomic_load_explicit(&cell->turn, memory_order_acquire); /* B */
+        const int64_t lead = (int64_t)(turn - ((before + lap) & fifo->lap));
         if (lead < 0)
             return false;
         if (lead > 0) {
@@ -158,7 +160,7 @@ acs_op acs_fifo_push_all(acs_fifo *fifo, acs_record *const *records, uint32_t co
 static void fetch_ahead(const acs_fifo *fifo, uint64_t ticket)
 {
     const struct cell *cell = &fifo->cells[ticket & fifo->mask];
-    if (atomic_load_explicit(&cell->turn, memory_order_acquire) != ticket + 1) /* A */
+    if (atomic_load_explicit(&cell->turn, memory_order_acquire) != (ticket & fifo->lap) + 1) /* A */
         return;
     const char *record = (const char *)cell->record;
     for (int i = 0; i < TUNE_FIFO_FETCH_LINES; i++)
@@ -175,13 +177,13 @@ acs_record *acs_fifo_pop(acs_fifo *fifo)
     uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed);
     struct cell *cell = &fifo->cells[head & fifo->mask];
 
-    if (atomic_load_explicit(&cell->turn, memory_order_acquire) != head + 1) /* A */
+    if (atomic_load_explicit(&cell->turn, memory_order_acquire) != (head & fifo->lap) + 1) /* A */
         return NULL;
     fetch_ahead(fifo, head + TUNE_FIFO_FETCH_OPS);
     acs_record *record = cell->record;
     const uint32_t span = acs_record_span(record);
     for (uint64_t ticket = head; ticket != head + span; ticket++)
-        atomic_store_explicit(&fifo->cells[ticket & fifo->mask].turn, ticket + fifo->mask + 1,
+        atomic_store_explicit(&fifo->cells[ticket & fifo->mask].turn, (ticket + fifo->mask + 1) & fifo->lap,
                               memory_order_release);       /* B */
     ACS_ASSERT(record->seq == head - fifo->first + 1); /* FIFO-1 */
     /* relaxed: acs_fifo_ready needs only a guess */
@@ -194,7 +196,7 @@ acs_record *acs_fifo_peek(const acs_fifo *fifo, uint32_t ahead)
     /* relaxed: as in acs_fifo_pop */
     uint64_t ticket = atomic_load_explicit(&fifo->head, memory_order_relaxed) + ahead;
     const struct cell *cell = &fifo->cells[ticket & fifo->mask];
-    bool there = atomic_load_explicit(&cell->turn, memory_order_acquire) == ticket + 1; /* A */
+    bool there = atomic_load_explicit(&cell->turn, memory_order_acquire) == (ticket & fifo->lap) + 1; /* A */
     return there ? cell->record : NULL;
 }
 
@@ -204,8 +206,8 @@ bool acs_fifo_ready(const acs_fifo *fifo)
     uint64_t head = atomic_load_explicit(&fifo->head, memory_order_relaxed);
     uint64_t turn = atomic_load_explicit(&fifo->cells[head & fifo->mask].turn, memory_order_relaxed);
 
-    /* A turn beyond head + 1 shows that `head` is stale. Say yes: a useless look costs less than a lost wake-up. */
-    return (int64_t)(turn - (head + 1)) >= 0;
+    /* A turn beyond a full cell's shows that `head` is stale. Say yes: a useless look costs less than a lost wake-up. */
+    return (int64_t)(turn - ((head & fifo->lap) + 1)) >= 0;
 }
 
 bool acs_fifo_unfinished(const acs_fifo *fifo)

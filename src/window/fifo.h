@@ -4,9 +4,9 @@
  * sets record->seq; a pop prefetches later records. Sequence numbers count from 1 without gaps: each record has one, or
  * several in a row (acs_record_span).
  *
- * FIFO-1  the turn of ticket t's cell is t while the cell is free for it and t + 1 once it holds the record. The pop
- *         makes it t + cells, which means free for the ticket one lap later. Of a record with several tickets only
- *         the first one's cell holds it; the pop frees the cells of all.
+ * FIFO-1  a lap is as many tickets as there are cells. The turn of a ticket's cell is the first ticket of its lap while the
+ *         cell is free for it, and one more once it holds the record. The pop makes it the next lap's. Of a record with
+ *         several tickets only the first one's cell holds it; the pop frees the cells of all.
  */
 #ifndef ACS_FIFO_H
 #define ACS_FIFO_H

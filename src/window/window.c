@@ -111,10 +111,10 @@ static void entry_clear(acs_entry *entry)
 /* Take a place. Its generation keeps counting through all ops that have it, so references to earlier ones stay dead. */
 acs_entry *acs_window_take(acs_window *w, acs_op seq, acs_record *op)
 {
-    acs_entry *entry = &w->entries[w->free_entries];
-    ACS_ASSERT(w->free_entries != 0 && entry->state == ACS_ENTRY_FREE); /* WIN-1, WIN-6 */
-    w->free_entries = entry->queue_next;
-    uint32_t index = entry->index;
+    const uint32_t index = w->free_entries;
+    acs_entry *entry = &w->entries[index];
+    ACS_ASSERT(index <= w->entry_count && entry->state == ACS_ENTRY_FREE); /* WIN-1, WIN-6 */
+    w->free_entries = entry->queue_next ? entry->queue_next : index + 1;
     entry_clear(entry);
     w->holds[index].refs = 0;
     w->holds[index].stamp = 0;
@@ -269,9 +269,9 @@ void acs_window_link(acs_window *w, acs_entry *up, acs_entry *down)
     }
     down->unretired += to_join;
     uint32_t index = w->edges_free;
-    ACS_ASSERT(index != 0 && w->edges_used < w->edge_count); /* WIN-3, WIN-6 */
+    ACS_ASSERT(index <= w->edge_count && w->edges_used < w->edge_count); /* WIN-3, WIN-6 */
     acs_edge *edge = &w->edges[index];
-    w->edges_free = edge->next;
+    w->edges_free = edge->next ? edge->next : index + 1;
     w->edges_used++;
     edge->down = acs_entry_index(w, down);
     edge->next = up->edges;

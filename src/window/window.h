@@ -182,13 +182,15 @@ typedef struct acs_window {
     uint32_t held;         /* of the ops in the window, those that are held */
 
     uint32_t entry_count;  /* entries have the indices 1 to entry_count; 0 means none */
-    acs_entry *entries;
+    acs_entry *entries;    /* in entries_memory, at a cache line */
+    void *entries_memory;
     acs_hold *holds;       /* by entry */
     acs_upstream *upstream; /* by entry */
     acs_slot_wait *slot_waits; /* by entry, then slot */
     uint64_t *clocks;      /* by entry, then slot: see acs_entry_clock */
-    uint32_t free_entries; /* head of a list through queue_next */
-    uint32_t edge_count, edges_free, edges_used;
+    /* heads of lists, through queue_next and `next`; 0 there: the neighbour is next, since nobody has had it yet */
+    uint32_t free_entries, edges_free;
+    uint32_t edge_count, edges_used;
     acs_edge *edges;
 
     acs_queue ready;       /* ops to be issued, in the order in which they became ready */

@@ -33,20 +33,15 @@ static bool region_idle(void *user, const acs_region *region)
     return true;
 }
 
-/* Low indices come first, so that few pages are touched. Generations start at 1, since 0 is the null reference. */
-static void thread_free_lists(acs_window *w)
+/*
+ * Low indices come first, and entries and edges that nobody has had are zero: no page of theirs is touched here. Generations
+ * start at 1, since 0 is the null reference.
+ */
+static void begin_free_lists(acs_window *w)
 {
-    w->holds[0].generation = 1; /* see acs_ref_live */
-    for (uint32_t i = w->entry_count; i >= 1; i--) {
-        w->entries[i].index = i;
+    for (uint32_t i = 0; i <= w->entry_count; i++) /* 0: see acs_ref_live */
         w->holds[i].generation = 1;
-        w->entries[i].queue_next = w->free_entries;
-        w->free_entries = i;
-    }
-    for (uint32_t i = w->edge_count; i >= 1; i--) {
-        w->edges[i].next = w->edges_free;
-        w->edges_free = i;
-    }
+    w->free_entries = w->edges_free = 1;
 }
 
 acs_status acs_window_init(acs_window *w, const acs_window_config *config)
@@ -68,7 +63,8 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     size_t places = (size_t)w->entry_count + 1;
     /* In a capture no op ends. Readers for which a join stands need not be remembered. */
     w->readers_most = config->linked ? TUNE_CAPTURE_READERS : w->entry_count;
-    w->entries = aligned_alloc(ACS_CACHE_LINE, places * sizeof *w->entries);
+    w->entries_memory = calloc(places + 1, sizeof *w->entries);
+    w->entries = (acs_entry *)(((uintptr_t)w->entries_memory + ACS_CACHE_LINE - 1) / ACS_CACHE_LINE * ACS_CACHE_LINE);
     w->holds = calloc(places, sizeof *w->holds);
     w->upstream = calloc(places, sizeof *w->upstream);
     w->slot_waits = calloc(places * w->slots, sizeof *w->slot_waits);
@@ -76,12 +72,11 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
     w->by_seq = calloc(numbers, sizeof *w->by_seq);
     w->lives = calloc(w->joins, sizeof *w->lives);
-    if (!w->entries || !w->holds || !w->upstream || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq || !w->lives) {
+    if (!w->entries_memory || !w->holds || !w->upstream || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq || !w->lives) {
         acs_window_fini(w);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
     }
-    memset(w->entries, 0, places * sizeof *w->entries);
-    thread_free_lists(w);
+    begin_free_lists(w);
     const uint32_t regions = TUNE_REGIONS_PER_OP * config->limit; /* programs name up to about 6 W shapes repeatedly */
     const uint32_t soft_cap = regions < TUNE_REGIONS_LEAST ? TUNE_REGIONS_LEAST : regions;
     acs_status status = acs_regions_create(soft_cap, region_idle, w, &w->regions);
@@ -94,7 +89,7 @@ void acs_window_fini(acs_window *w)
 {
     if (w->regions)
         acs_regions_destroy(w->regions);
-    free(w->entries);
+    free(w->entries_memory);
     free(w->holds);
     free(w->upstream);
     free(w->slot_waits);

@@ -35,7 +35,10 @@ acs_status backend_open(acs_backend **backend)
     static acs_options options;
     options.graph_nodes = 16384;
     acs_backend_config config = {.devices = 1, .options = &options, .slots = SLOTS, .mark_capacity = MARKS};
-    return acs_backend_cuda.open(&config, backend);
+    const acs_status status = acs_backend_cuda.open(&config, backend);
+    if (status == ACS_OK)
+        (void)acs_backend_cuda.decider(*backend); /* its device code is there from the first op on */
+    return status;
 }
 
 int backend_setup(void **state)

@@ -113,7 +113,7 @@ static acs_record *small_new(acs_op_kind kind, void *dst, const void *src, int v
 {
     acs_record *op = copy_new(kind, dst, src, value);
     g_s.backend->ops->adapt(g_s.backend, op);
-    g_s.unadapted = g_s.unadapted || op->kind != ACS_KIND_KERNEL || !g_s.backend->decide;
+    g_s.unadapted = g_s.unadapted || op->kind != ACS_KIND_KERNEL || !g_s.backend->ops->decider(g_s.backend);
     return op;
 }
 
@@ -387,7 +387,8 @@ static void scenario_without_failures_does_all(void **state)
 static bool is_tolerated(const char *function)
 {
     static const char *const tolerated[] = {
-        "cudaGetDriverEntryPointByVersion", "cuEventCreate", "cuEventRecord", "cuStreamWaitEvent", "cuPointerGetAttribute",
+        "cudaGetDriverEntryPointByVersion", "cuEventCreate", "cuEventRecord", "cuStreamCreate", "cuStreamWaitEvent",
+        "cuPointerGetAttribute",
         "cuCtxPopCurrent", "cuThreadExchangeStreamCaptureMode", "cuEventDestroy", "cuFuncGetParamInfo",
         "cuFuncGetModule", "cuModuleGetGlobal",
         "cuMemFree", "cuMemFreeHost", "cuLibraryUnload", "cuGraphDestroy", "cuGraphExecDestroy",

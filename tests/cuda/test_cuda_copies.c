@@ -276,6 +276,7 @@ static void assert_never(const acs_options *options)
     acs_backend_config config = {.devices = 1, .options = options, .slots = SLOTS, .mark_capacity = MARKS};
     acs_backend *first = g_backend;
     assert_int_equal(acs_backend_cuda.open(&config, &g_backend), ACS_OK);
+    (void)acs_backend_cuda.decider(g_backend);
     assert_copy_stays(g_device, g_pinned, 64);
     g_backend->ops->close(g_backend);
     g_backend = first;

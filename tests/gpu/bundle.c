@@ -21,6 +21,7 @@ bool bundle_open(bundle_world *world)
         acs_backend_cuda.open(&config, &world->backend) != ACS_OK ||
         acs_record_pool_create(BUNDLE_SLOTS * BUNDLE_RECORDS, &world->pool) != ACS_OK)
         return false;
+    (void)acs_backend_cuda.decider(world->backend); /* bundles from the first op on */
     acs_backend_cuda.thread_enter(world->backend);
     for (int s = 0; s < BUNDLE_SLOTS; s++) {
         void *cells = NULL;

@@ -39,6 +39,7 @@ static inline void device_open(bench_device *device, int graph_nodes)
     acs_backend_config config = {.devices = 1, .options = &options, .slots = 8, .mark_capacity = 64};
     memset(device, 0, sizeof *device);
     CHECK_STATUS(acs_backend_cuda.open(&config, &device->backend), ACS_OK);
+    (void)acs_backend_cuda.decider(device->backend); /* bundles from the first op on */
     device->self = (acs_cuda *)device->backend;
     for (int i = 0; i < 8; i++)
         device->value[i] = 1;

@@ -5,9 +5,9 @@
 model_mutant(fifo_published_early fifo_wrap window/fifo
 [==[
     cell->record = record;
-    atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
+    atomic_store_explicit(&cell->turn, (ticket & fifo->lap) + 1, memory_order_release); /* A */
 ]==] [==[
-    atomic_store_explicit(&cell->turn, ticket + 1, memory_order_release); /* A */
+    atomic_store_explicit(&cell->turn, (ticket & fifo->lap) + 1, memory_order_release); /* A */
     cell->record = record;
 ]==])
 
@@ -16,7 +16,7 @@ model_mutant(fifo_freed_early fifo_wrap window/fifo
     acs_record *record = cell->record;
     const uint32_t span = acs_record_span(record);
 ]==] [==[
-    atomic_store_explicit(&cell->turn, head + fifo->mask + 1, memory_order_release); /* B */
+    atomic_store_explicit(&cell->turn, (head + fifo->mask + 1) & fifo->lap, memory_order_release); /* B */
     acs_record *record = cell->record;
     const uint32_t span = acs_record_span(record);
 ]==])

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAINS = 8, STEPS = 32, WARM_ROUNDS = 8, ROUNDS = 8, LOCK_ROUNDS = 200 };
+enum { CHAINS = 8, STEPS = 32, WARM_ROUNDS = 9, ROUNDS = 8, LOCK_ROUNDS = 200 };
 
 static acs_context *g_context;
 static acs_kernel g_add;

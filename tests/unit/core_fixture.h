@@ -399,8 +399,8 @@ static inline void rig_close(rig *r)
     for (uint32_t s = 0; s < r->core.slots.count; s++)
         assert_int_equal(r->core.slots.slot[s].outstanding, 0);
     uint32_t entries = 0;
-    for (uint32_t i = w->free_entries; i && entries <= w->entry_count; i = w->entries[i].queue_next)
-        entries++;
+    for (uint32_t i = w->free_entries; i <= w->entry_count && entries <= w->entry_count; entries++)
+        i = w->entries[i].queue_next ? w->entries[i].queue_next : i + 1;
     assert_int_equal(entries, w->entry_count);
     for (int i = 0; i < RECORDS; i++)
         assert_non_null(records[i] = acs_record_acquire(r->pool));

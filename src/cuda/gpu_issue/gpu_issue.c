@@ -353,7 +353,7 @@ uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *mark
     /* whether the word is the last value of a bundle: its graph may not be over, so its mark is asked for */
     bool told = false;
     *first_mark = 0;
-    if (!self->gpu_issue)
+    if (!self->gpu_issue || !acs_cuda_has_code(self))
         return count;
     acs_gpu_issue_news *news = &self->gpu_issue->news[slot];
     uint64_t word =

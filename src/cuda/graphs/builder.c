@@ -20,15 +20,29 @@ struct acs_cuda_builder {
     bool started, refused, stopping;
     acs_cuda_build *builds; /* the first one is being built */
     uint32_t count;
+    void (*call)(void *user); /* what it is to call first, and its argument; NULL: nothing */
+    void *call_user;
 };
 
 /* The next graph; NULL: the thread is to end. */
 static acs_cuda_build *next(acs_cuda_builder *b)
 {
     ACS_HOLD(&b->lock);
-    while (!b->builds && !b->stopping)
+    while (!b->builds && !b->stopping && !b->call)
         acs_cond_wait(&b->wake, &b->lock);
     return b->stopping ? NULL : b->builds;
+}
+
+/* Call what was asked for, if anything. False: nothing was. */
+static bool make_call(acs_cuda_builder *b)
+{
+    acs_lock_acquire(&b->lock);
+    void (*const call)(void *) = b->call;
+    b->call = NULL;
+    acs_lock_release(&b->lock);
+    if (call)
+        call(b->call_user);
+    return call != NULL;
 }
 
 static void forget_first(acs_cuda_builder *b)
@@ -48,7 +62,9 @@ static void *builder_main(void *builder)
     acs_cuda_build *build;
     acs_thread_pin(self->cpu_next ? self->cpu_next(self->cpu_user) : -1);
     acs_cuda_thread_enter(&self->base);
-    while ((build = next(b)) != NULL) {
+    while ((build = next(b)) != NULL || make_call(b)) {
+        if (!build)
+            continue;
         /* It waits for the upload, since a launch may be in any stream. */
         acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, b->stream, true);
         if (exec)
@@ -104,7 +120,7 @@ bool acs_cuda_builder_has(acs_cuda_builder *b, uint64_t key)
     return has;
 }
 
-/* Start the thread for the first graph. */
+/* Start the thread when it is first needed. */
 static bool start(acs_cuda_builder *b)
 {
     if (b->started || b->refused)
@@ -115,6 +131,18 @@ static bool start(acs_cuda_builder *b)
     if (b->refused)
         acs_log(ACS_LOG_INFO, "cuda: no thread for graphs can be had; the thread that issues builds them");
     return b->started;
+}
+
+bool acs_cuda_builder_call(acs_cuda_builder *b, void (*call)(void *user), void *user)
+{
+    ACS_HOLD(&b->lock);
+    const bool starts = start(b);
+    if (starts) {
+        b->call = call;
+        b->call_user = user;
+        acs_cond_signal(&b->wake);
+    }
+    return starts;
 }
 
 bool acs_cuda_builder_add(acs_cuda_builder *b, acs_cuda_build *build)

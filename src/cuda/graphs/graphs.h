@@ -132,7 +132,8 @@ typedef struct acs_cuda_builder acs_cuda_builder;
 /* State that all issue methods of a device share. */
 struct acs_cuda_methods {
     acs_cuda_builder *builder; /* NULL: the thread that issues builds all graphs; constant */
-    CUfunction head, join, publish;
+    CUfunction head, join, publish; /* P in internal.h, as `words` */
+    _Atomic(CUfunction) own;        /* relaxed: a kernel of the library's own module; NULL: not loaded yet */
     uint64_t nodes_most;            /* most nodes of all cached graphs; constant */
     _Atomic uint32_t layers_losses; /* bundles since layers were the cheapest method for one */
     _Atomic uint32_t launch_turn,
@@ -313,6 +314,8 @@ void acs_cuda_builder_destroy(acs_cuda_builder *builder);
 bool acs_cuda_builder_has(acs_cuda_builder *builder, uint64_t key);
 /* Build a graph. False: no thread can be had; the build stays the caller's. */
 bool acs_cuda_builder_add(acs_cuda_builder *builder, acs_cuda_build *build);
+/* Call a function on the thread, once; a thread that ends first does not call it. False: no thread can be had. */
+bool acs_cuda_builder_call(acs_cuda_builder *builder, void (*call)(void *user), void *user);
 
 /*
  * graphs/wanted.c: get a graph, which belongs to this thread until it is issued. NULL: there is none now. A replay's graph

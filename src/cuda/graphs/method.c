@@ -20,22 +20,18 @@ static bool init_words(acs_cuda *self, acs_cuda_methods *methods)
         return false;
     memset(words, 0, bytes);
     methods->words = words;
-    methods->known = calloc(self->slots, sizeof *methods->known);
-    methods->marked = calloc(self->slots, sizeof *methods->marked);
-    methods->watches = calloc(self->slots, sizeof *methods->watches);
-    return methods->known && methods->marked && methods->watches;
+    return true;
 }
 
 static bool make_methods(acs_cuda *self, acs_cuda_methods *methods, const acs_options *options)
 {
-    methods->head = acs_cuda_device_kernel(self, "acs_device_head");
-    methods->join = acs_cuda_device_kernel(self, "acs_device_join");
-    methods->publish = acs_cuda_device_kernel(self, "acs_device_publish");
-    if (!methods->head || !methods->join || !methods->publish || !init_words(self, methods))
-        return false;
+    methods->known = calloc(self->slots, sizeof *methods->known);
+    methods->marked = calloc(self->slots, sizeof *methods->marked);
+    methods->watches = calloc(self->slots, sizeof *methods->watches);
     methods->nodes_most = (uint64_t)options->graph_nodes;
     methods->nodes_most -= methods->nodes_most / TUNE_GPU_NODES_PART; /* this part is for GPU-side issue */
-    return acs_graph_cache_create(methods->nodes_most, self->slots, &methods->cache) == ACS_OK;
+    return methods->known && methods->marked && methods->watches &&
+           acs_graph_cache_create(methods->nodes_most, self->slots, &methods->cache) == ACS_OK;
 }
 
 void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
@@ -51,7 +47,7 @@ void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
         self->base.bundle_most = TUNE_BUNDLE_MOST;
         return;
     }
-    acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: what bundles need cannot be had");
+    acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: no memory for bundles");
     acs_cuda_methods_fini(self);
 }
 
@@ -79,6 +75,19 @@ void acs_cuda_methods_fini(acs_cuda *self)
     free(methods->watches);
     free(methods);
     self->methods = NULL;
+}
+
+bool acs_cuda_methods_start(acs_cuda *self)
+{
+    acs_cuda_methods *methods = self->methods;
+    methods->head = acs_cuda_device_kernel(self, "acs_device_head");
+    atomic_store_explicit(&methods->own, methods->head, memory_order_relaxed); /* relaxed: P follows, and before it a hint */
+    methods->join = acs_cuda_device_kernel(self, "acs_device_join");
+    methods->publish = acs_cuda_device_kernel(self, "acs_device_publish");
+    if (methods->head && methods->join && methods->publish && init_words(self, methods))
+        return true;
+    acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: what bundles need cannot be had");
+    return false;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- bundle */
@@ -497,7 +506,7 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
     acs_dag dag;
     acs_layers layers;
     bundle b = {.batch = batch, .slot = slot, .value = value, .dag = &dag, .layers = &layers};
-    if (!self->methods)
+    if (!acs_cuda_has_code(self))
         return ACS_NOT_READY;
     bool any = batch->method == ACS_METHOD_AUTO;
     b.by = (acs_issue_method)batch->method;

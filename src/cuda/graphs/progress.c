@@ -154,7 +154,7 @@ void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed)
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed)
 {
     acs_cuda_methods *methods = self->methods;
-    if (!methods)
+    if (!acs_cuda_has_code(self))
         return completed;
     /* relaxed: written here only, as `known` */
     if (completed > atomic_load_explicit(&methods->marked[slot], memory_order_relaxed))

@@ -79,7 +79,7 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
                                   .slot = item->slot,
                                   .sightings = 1,
                                   .replay = r};
-    acs_cuda_exec *exec = self->methods ? acs_cuda_exec_get(self, &want) : NULL;
+    acs_cuda_exec *exec = acs_cuda_has_code(self) ? acs_cuda_exec_get(self, &want) : NULL;
     if (!exec)
         return ACS_NOT_READY;
     CUresult result = CUDA_SUCCESS;

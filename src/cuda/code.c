@@ -1,0 +1,64 @@
+/*
+ * The opening of the library's own device code and of all that is made of it: issue methods, small copies, the kernel of
+ * decisions. It takes 2 ms, most of them for a page of pinned memory, and a program of few kernels needs none of it. So
+ * it waits for its first use, or until the program has issued as many ops as a bundle holds. Called by submit.c,
+ * capture.c and backend.c.
+ */
+#include "cuda/graphs/graphs.h"
+
+#include "base/inside.h"
+#include "base/tuning.h"
+
+void acs_cuda_code_init(acs_cuda *self, const acs_options *options)
+{
+    const bool bundles = self->methods && options->issue != ACS_ISSUE_LAUNCH && !options->serial && !options->disable;
+    self->code_wanted = bundles && options->issue == ACS_ISSUE_AUTO;
+    atomic_init(&self->base.bundles_later, true);
+    if (bundles && !self->code_wanted) /* the program asks for one method, from its first op on */
+        (void)acs_cuda_code_open(self);
+}
+
+static void open_member(acs_cuda *self)
+{
+    ACS_CUDA_SCOPE(self);
+    if (scope.entered != CUDA_SUCCESS || !self->methods || acs_cuda_fault(self) || !acs_cuda_device_load(self) ||
+        !acs_cuda_methods_start(self))
+        return;
+    acs_cuda_decide_start(self);
+    acs_cuda_copies_start(self);
+    atomic_store_explicit(&self->code, true, memory_order_release); /* P in internal.h */
+}
+
+bool acs_cuda_code_open(acs_cuda *self)
+{
+    acs_cuda *first = self->members[0];
+    if (ACS_LIKELY(acs_cuda_has_code(self)))
+        return true;
+    ACS_NOT_CANCELLED;
+    ACS_HOLD_MUTEX(&first->code_mutex);
+    for (uint32_t i = first->base.devices; !first->code_tried && i-- > 0;)
+        open_member(first->members[i]);
+    first->code_tried = true;
+    atomic_store_explicit(&first->base.bundles_later, !acs_cuda_has_code(first), memory_order_release); /* B in backend.h */
+    return acs_cuda_has_code(self);
+}
+
+static void open_for(void *first)
+{
+    (void)acs_cuda_code_open(first);
+}
+
+void acs_cuda_code_ask(acs_cuda *first)
+{
+    if (atomic_exchange_explicit(&first->code_asked, true, memory_order_relaxed))
+        return;
+    ACS_CUDA_SCOPE(first);
+    if (!first->methods->builder || !acs_cuda_builder_call(first->methods->builder, open_for, first))
+        (void)acs_cuda_code_open(first);
+}
+
+void acs_cuda_code_stop(acs_cuda *first)
+{
+    ACS_HOLD_MUTEX(&first->code_mutex);
+    first->code_tried = true;
+}
