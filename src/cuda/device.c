@@ -70,7 +70,7 @@ static const char *driver_lacks(const acs_cuda *self)
     return graphs && device ? NULL : "the driver is too old";
 }
 
-static bool refuse(const char *why)
+static bool tell_why(const char *why)
 {
     acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: no device code: %s", why);
     return false;
@@ -84,7 +84,7 @@ bool acs_cuda_device_init(acs_cuda *self, const acs_options *options)
 #ifndef ACS_HAVE_DEVICE
     why = "the library was built without nvcc";
 #endif
-    return why ? refuse(why) : true;
+    return why ? tell_why(why) : true;
 }
 
 bool acs_cuda_device_load(acs_cuda *self)
@@ -98,7 +98,7 @@ bool acs_cuda_device_load(acs_cuda *self)
         return true;
     self->library = NULL;
     (void)acs_cuda_note(self, result);
-    return refuse(acs_cuda_text((int)result));
+    return tell_why(acs_cuda_text((int)result));
 }
 
 void acs_cuda_device_fini(acs_cuda *self)

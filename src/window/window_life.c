@@ -72,7 +72,8 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
     w->by_seq = calloc(numbers, sizeof *w->by_seq);
     w->lives = calloc(w->joins, sizeof *w->lives);
-    if (!w->entries_memory || !w->holds || !w->upstream || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq || !w->lives) {
+    if (!w->entries_memory || !w->holds || !w->upstream || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq ||
+        !w->lives) {
         acs_window_fini(w);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
     }

@@ -1,5 +1,6 @@
 /*
- * What opening a context asks of the driver: little. Streams and device code come when the program needs them. Over the twin.
+ * What opening a context asks of the driver: little. Streams and device code come when the program needs them. Over the
+ * twin.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +50,8 @@ static void launch(acs_context *context, uint64_t *word)
 {
     const acs_kernel kernel = {"add", (const void *)g_kernel, NULL, ACS_KERNEL_HANDLE, 0};
     const acs_arg arg = {&word, sizeof word, ACS_ARG_POINTER};
-    const acs_segment segment = acs_make_segment(ACS_EXTENT_BYTES, ACS_UPDATE, (uint64_t)(uintptr_t)word, sizeof *word, 1, 0);
+    const uint64_t at = (uint64_t)(uintptr_t)word;
+    const acs_segment segment = acs_make_segment(ACS_EXTENT_BYTES, ACS_UPDATE, at, sizeof *word, 1, 0);
     const acs_launch_params params = {.size = sizeof params, .kernel = &kernel, .grid = {1, 1, 1}, .block = {1, 1, 1},
                                       .args = {&arg, 1}, .uses = {.segments = &segment, .count = 1}};
     assert_int_not_equal(acs_launch(context, &params), 0);

@@ -146,6 +146,8 @@ int main(int argc, char **argv)
         return 2;
     }
     open_context(chains || fill ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH, repeats ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED, locks);
+    if (fill) /* without its device code a fill stays a fill */
+        check(g_context->backend->ops->decider(g_context->backend) != NULL, "device code");
     if (locks)
         count_locks(fill ? fill_one : launch_one);
     else
