@@ -207,7 +207,7 @@ static void release_parts(acs_context *context, bool keep_backend)
         context->backend->ops->quiesce(context->backend);
     if (acs_library_parts.close)
         acs_library_parts.close(context);
-    free(context->actions);
+    acs_zeros_free(context->actions);
     if (context->core.backend)
         acs_core_fini(&context->core);
     if (context->allocations) {

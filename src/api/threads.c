@@ -336,7 +336,7 @@ acs_status acs_workers_start(acs_context *context)
     uint64_t wanted = threads ? (uint64_t)context->options.workers * context->backend->devices : 0;
     uint32_t workers = wanted < ACS_THREADS_MAX - 1 ? (uint32_t)wanted : ACS_THREADS_MAX - 1;
     /* At once, so that no page is touched. The stepper's virtual workers have actions of their own, for callers, too. */
-    context->actions = context->stepper ? NULL : calloc(TUNE_CALLER_ACTIONS, sizeof *context->actions);
+    context->actions = context->stepper ? NULL : acs_zeros(TUNE_CALLER_ACTIONS, sizeof *context->actions);
     if (!context->actions && !context->stepper)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's actions");
     context->issuers = workers; /* before the first of them runs */

@@ -98,6 +98,9 @@ void acs_pause_briefly(void);
  */
 #define ACS_GROW(list, room, wanted) acs_grow(&(list), &(room), (wanted), sizeof *(list))
 bool acs_grow(void *list, uint32_t *room, uint64_t wanted, size_t bytes);
+/* An array of zeros, at a cache line. Pages of it that nobody touches cost nothing. NULL: no memory. */
+void *acs_zeros(size_t count, size_t bytes);
+void acs_zeros_free(void *array);
 
 static inline uint64_t acs_hash64(uint64_t x)
 {

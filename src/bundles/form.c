@@ -534,7 +534,7 @@ static acs_status open_bundler(acs_core *core)
         core->batcher = NULL;
         return ACS_OK;
     }
-    acs_bundler *b = calloc(1, sizeof *b);
+    acs_bundler *b = acs_zeros(1, sizeof *b);
     if (!b)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for bundles of kernels");
     b->method = (acs_issue_method)core->config.options->issue;
@@ -550,7 +550,7 @@ static acs_status open_bundler(acs_core *core)
 
 static void close_bundler(acs_core *core)
 {
-    free(core->bundler);
+    acs_zeros_free(core->bundler);
 }
 
 const acs_batcher acs_bundle_batcher = {

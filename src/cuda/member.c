@@ -69,7 +69,7 @@ static acs_status open_slots(acs_cuda *self)
     const acs_cuda *first = self->members[0];
     if (first == self) {
         self->streams = calloc(self->slots, sizeof *self->streams);
-        self->marks = calloc((size_t)self->slots * self->mark_capacity, sizeof *self->marks);
+        self->marks = acs_zeros((size_t)self->slots * self->mark_capacity, sizeof *self->marks);
         self->scratch_high = calloc(self->slots, sizeof *self->scratch_high);
         self->now = calloc(self->slots, sizeof *self->now);
     } else {
@@ -175,7 +175,7 @@ void acs_cuda_member_close(acs_cuda *self)
     if (self->member == 0) {
         free(self->now);
         free(self->scratch_high);
-        free(self->marks);
+        acs_zeros_free(self->marks);
         free(self->streams);
     }
     free(self);

@@ -34,8 +34,8 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, ac
     if (slots->mark_interval > TUNE_SLOT_EVENTS_LEAST)
         slots->mark_interval = TUNE_SLOT_EVENTS_LEAST;
     /* Of all slots at once: the pages of slots that are not used are not touched. */
-    acs_mark *marks = calloc((size_t)count * slots->mark_capacity, sizeof *marks);
-    uint64_t *clocks = calloc((size_t)count * count, sizeof *clocks);
+    acs_mark *marks = acs_zeros((size_t)count * slots->mark_capacity, sizeof *marks);
+    uint64_t *clocks = acs_zeros((size_t)count * count, sizeof *clocks);
     for (uint32_t s = 0; s < count; s++) {
         slots->slot[s].marks = marks ? marks + (size_t)s * slots->mark_capacity : NULL;
         slots->slot[s].clock = clocks ? clocks + (size_t)s * count : NULL;
@@ -77,8 +77,8 @@ void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager
 
 void acs_slots_fini(acs_slots *slots)
 {
-    free(slots->slot[0].marks); /* all slots' */
-    free(slots->slot[0].clock);
+    acs_zeros_free(slots->slot[0].marks); /* all slots' */
+    acs_zeros_free(slots->slot[0].clock);
     memset(slots, 0, sizeof *slots);
 }
 

@@ -50,10 +50,10 @@ acs_status acs_fifo_create_at(uint32_t capacity, uint32_t most, uint64_t first_t
     const uint64_t wide = acs_round_up_pow2(most), cells = wide > narrow ? wide : narrow;
 
     acs_fifo *f = aligned_alloc(ACS_CACHE_LINE, sizeof *f);
-    struct cell *ring = calloc(cells, sizeof *ring);
+    struct cell *ring = acs_zeros(cells, sizeof *ring);
     if (!f || !ring) {
         free(f);
-        free(ring);
+        acs_zeros_free(ring);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a FIFO of %llu ops", (unsigned long long)cells);
     }
     f->cells = ring;
@@ -91,7 +91,7 @@ void acs_fifo_destroy(acs_fifo *fifo)
 {
     if (!fifo)
         return;
-    free(fifo->cells);
+    acs_zeros_free(fifo->cells);
     free(fifo);
 }
 

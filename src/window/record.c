@@ -155,15 +155,15 @@ acs_status acs_record_pool_create(uint32_t records, acs_record_pool **pool)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a pool of records");
     p->count = records;
     p->stride = align_up(sizeof(acs_record), ACS_CACHE_LINE);
-    p->records = aligned_alloc(ACS_CACHE_LINE, p->stride * records);
-    p->record_links = calloc(records, sizeof *p->record_links);
-    p->block_links = calloc(records, sizeof *p->block_links);
-    p->blocks = calloc(records, sizeof *p->blocks);
+    p->records = acs_zeros(records, p->stride);
+    p->record_links = acs_zeros(records, sizeof *p->record_links);
+    p->block_links = acs_zeros(records, sizeof *p->block_links);
+    p->blocks = acs_zeros(records, sizeof *p->blocks);
     if (!p->records || !p->record_links || !p->block_links || !p->blocks) {
-        free(p->records);
-        free(p->record_links);
-        free(p->block_links);
-        free(p->blocks);
+        acs_zeros_free(p->records);
+        acs_zeros_free(p->record_links);
+        acs_zeros_free(p->block_links);
+        acs_zeros_free(p->blocks);
         free(p);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u records", records);
     }
@@ -183,10 +183,10 @@ void acs_record_pool_destroy(acs_record_pool *pool)
     /* All pooled blocks, cached or in use, are in this array. Blocks without a class are freed with their records. */
     for (uint32_t i = 0; i < pool->count; i++)
         free(block_at(pool, i));
-    free(pool->blocks);
-    free(pool->block_links);
-    free(pool->record_links);
-    free(pool->records);
+    acs_zeros_free(pool->blocks);
+    acs_zeros_free(pool->block_links);
+    acs_zeros_free(pool->record_links);
+    acs_zeros_free(pool->records);
     free(pool);
 }
 

@@ -182,8 +182,7 @@ typedef struct acs_window {
     uint32_t held;         /* of the ops in the window, those that are held */
 
     uint32_t entry_count;  /* entries have the indices 1 to entry_count; 0 means none */
-    acs_entry *entries;    /* in entries_memory, at a cache line */
-    void *entries_memory;
+    acs_entry *entries;
     acs_hold *holds;       /* by entry */
     acs_upstream *upstream; /* by entry */
     acs_slot_wait *slot_waits; /* by entry, then slot */

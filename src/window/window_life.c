@@ -63,16 +63,15 @@ acs_status acs_window_init(acs_window *w, const acs_window_config *config)
     size_t places = (size_t)w->entry_count + 1;
     /* In a capture no op ends. Readers for which a join stands need not be remembered. */
     w->readers_most = config->linked ? TUNE_CAPTURE_READERS : w->entry_count;
-    w->entries_memory = calloc(places + 1, sizeof *w->entries);
-    w->entries = (acs_entry *)(((uintptr_t)w->entries_memory + ACS_CACHE_LINE - 1) / ACS_CACHE_LINE * ACS_CACHE_LINE);
-    w->holds = calloc(places, sizeof *w->holds);
-    w->upstream = calloc(places, sizeof *w->upstream);
-    w->slot_waits = calloc(places * w->slots, sizeof *w->slot_waits);
-    w->clocks = calloc(places * w->slots, sizeof *w->clocks);
-    w->edges = calloc((size_t)w->edge_count + 1, sizeof *w->edges);
-    w->by_seq = calloc(numbers, sizeof *w->by_seq);
-    w->lives = calloc(w->joins, sizeof *w->lives);
-    if (!w->entries_memory || !w->holds || !w->upstream || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq ||
+    w->entries = acs_zeros(places, sizeof *w->entries);
+    w->holds = acs_zeros(places, sizeof *w->holds);
+    w->upstream = acs_zeros(places, sizeof *w->upstream);
+    w->slot_waits = acs_zeros(places * w->slots, sizeof *w->slot_waits);
+    w->clocks = acs_zeros(places * w->slots, sizeof *w->clocks);
+    w->edges = acs_zeros((size_t)w->edge_count + 1, sizeof *w->edges);
+    w->by_seq = acs_zeros(numbers, sizeof *w->by_seq);
+    w->lives = acs_zeros(w->joins, sizeof *w->lives);
+    if (!w->entries || !w->holds || !w->upstream || !w->slot_waits || !w->clocks || !w->edges || !w->by_seq ||
         !w->lives) {
         acs_window_fini(w);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a window of %u ops", config->limit);
@@ -90,14 +89,9 @@ void acs_window_fini(acs_window *w)
 {
     if (w->regions)
         acs_regions_destroy(w->regions);
-    free(w->entries_memory);
-    free(w->holds);
-    free(w->upstream);
-    free(w->slot_waits);
-    free(w->clocks);
-    free(w->edges);
-    free(w->by_seq);
-    free(w->lives);
+    void *const arrays[] = {w->entries, w->holds, w->upstream, w->slot_waits, w->clocks, w->edges, w->by_seq, w->lives};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        acs_zeros_free(arrays[i]);
     free(w->scratch);
     memset(w, 0, sizeof *w);
 }

@@ -36,9 +36,9 @@ static bool make_methods(acs_cuda *self, acs_cuda_methods *methods, const acs_op
 
 void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
 {
-    acs_cuda_methods *methods = calloc(1, sizeof *methods);
+    acs_cuda_methods *methods = acs_zeros(1, sizeof *methods);
     if (!methods || acs_lock_init(&methods->lock, ACS_RANK_BACKEND) != 0) {
-        free(methods);
+        acs_zeros_free(methods);
         return;
     }
     self->methods = methods;
@@ -73,7 +73,7 @@ void acs_cuda_methods_fini(acs_cuda *self)
     free(methods->known);
     free(methods->marked);
     free(methods->watches);
-    free(methods);
+    acs_zeros_free(methods);
     self->methods = NULL;
 }
 

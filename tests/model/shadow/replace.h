@@ -76,6 +76,7 @@ static inline void model_hold_mutex_end(pthread_mutex_t *const *mutex)
     })
 
 #define atexit(function) ((void)(function), 0) /* the process outlives executions */
+#define WATCHES_HEAP /* base/zeros.c takes its arrays there, too */
 #define malloc(bytes) model_alloc(bytes, 16)
 #define calloc(count, bytes) model_calloc(count, bytes)
 #define aligned_alloc(align, bytes) model_alloc(bytes, align)
