@@ -102,7 +102,7 @@ static acs_status open_device(meter *m, int device)
     options.costs[0] = '\0';
     options.issue = ACS_ISSUE_AUTO;
     const acs_backend_config config = {.options = &options, .slots = SLOTS, .devices = 1, .mark_capacity = 1};
-    const acs_cuda_member member = {.ops = &acs_backend_cuda, .device = device, .together = 1};
+    const acs_cuda_member member = {.ops = &acs_backend_cuda, .device = device};
     ACS_TRY(acs_cuda_member_open(&config, &member, &m->self));
     if (acs_cuda_code_open(m->self))
         return ACS_OK;

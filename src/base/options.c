@@ -526,8 +526,3 @@ const char *acs_environment_folder(const char *name)
 {
     return secure_getenv(name);
 }
-
-bool acs_environment_set(const char *name, const char *value)
-{
-    return setenv(name, value, 1) == 0;
-}

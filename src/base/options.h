@@ -25,7 +25,5 @@ size_t acs_options_markdown(char *text, size_t bytes);
 const char *acs_environment(const char *name);
 /* The same for a variable that names a folder: also NULL in a set-user-ID program. */
 const char *acs_environment_folder(const char *name);
-/* Set a variable, while the process has a single thread. False: no memory. */
-bool acs_environment_set(const char *name, const char *value);
 
 #endif

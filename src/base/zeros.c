@@ -23,25 +23,25 @@ typedef struct head {
 
 #ifdef WATCHES_HEAP
 /* The sanitizer watches the ends of blocks that the heap gives out. */
-static void *get(size_t bytes)
+static void *map(size_t bytes)
 {
     void *pages = aligned_alloc(ACS_CACHE_LINE, (bytes + ACS_CACHE_LINE - 1) / ACS_CACHE_LINE * ACS_CACHE_LINE);
     return pages ? memset(pages, 0, bytes) : NULL;
 }
 
-static void give_back(void *pages, size_t bytes)
+static void unmap(void *pages, size_t bytes)
 {
     (void)bytes;
     free(pages);
 }
 #else
-static void *get(size_t bytes)
+static void *map(size_t bytes)
 {
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
 }
 
-static void give_back(void *pages, size_t bytes)
+static void unmap(void *pages, size_t bytes)
 {
     (void)munmap(pages, bytes);
 }
@@ -52,7 +52,7 @@ void *acs_zeros(size_t count, size_t bytes)
     if (count && bytes > (SIZE_MAX - sizeof(head)) / count)
         return NULL;
     const size_t all = sizeof(head) + count * bytes;
-    head *first = get(all);
+    head *first = map(all);
     if (!first)
         return NULL;
     first->bytes = all;
@@ -62,5 +62,5 @@ void *acs_zeros(size_t count, size_t bytes)
 void acs_zeros_free(void *array)
 {
     if (array)
-        give_back((head *)array - 1, ((head *)array - 1)->bytes);
+        unmap((head *)array - 1, ((head *)array - 1)->bytes);
 }

@@ -17,7 +17,7 @@
 #include <string.h>
 
 static const acs_backend_ops g_devices_ops; /* table for several devices; acs_backend_cuda is for one */
-static const acs_cuda_member g_only_member = {.ops = &acs_backend_cuda, .device = -1, .together = 1};
+static const acs_cuda_member g_only_member = {.ops = &acs_backend_cuda, .device = -1};
 
 static acs_cuda *first_of(acs_backend *backend)
 {
@@ -95,9 +95,7 @@ static void introduce(acs_cuda *first)
 
 static acs_status open_members(const acs_backend_config *config, int device, int count, acs_cuda **first)
 {
-    /* Members go around the GPUs; this is the most on one GPU. */
-    const uint32_t together = (config->devices + (uint32_t)count - 1) / (uint32_t)count;
-    acs_cuda_member asked = {.ops = &acs_backend_cuda, .device = device, .together = together};
+    acs_cuda_member asked = {.ops = &acs_backend_cuda, .device = device};
     ACS_TRY(acs_cuda_member_open(config, &asked, first));
     (*first)->base.ops = &g_devices_ops;
     asked.first = *first;

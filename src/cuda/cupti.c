@@ -273,7 +273,6 @@ const char *acs_cupti_start(const acs_options *options)
         return "it is not wanted";
     ACS_HOLD_MUTEX(&g.lock);
     if (!g.tried) {
-        acs_cuda_connections_prepare((uint32_t)options->streams); /* while the process has one thread: CUPTI has its own */
         g.refusal = start_locked(detail);
         g.detail = g.refusal ? ACS_CUPTI_OFF : detail;
         g.tried = true;

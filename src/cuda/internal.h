@@ -134,16 +134,11 @@ struct acs_cuda {
     acs_cuda_fill *fills; /* fills whose host function has not run */
 };
 
-/* connections.c */
-/* Give streams as many hardware connections as possible, before the first CUDA call; warn if streams share one. */
-void acs_cuda_connections_prepare(uint32_t slots);
-
 /* member.c */
 /* How a member is opened. */
 typedef struct acs_cuda_member {
     const acs_backend_ops *ops; /* table of functions for calls about this member alone */
     int device;                 /* CUDA's number of the device; negative: the current device */
-    uint32_t together;          /* most members on this device */
     uint32_t member;            /* index among all members */
     acs_cuda *first;            /* member whose arrays it uses; NULL: it makes its own */
 } acs_cuda_member;

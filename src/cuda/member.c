@@ -207,9 +207,6 @@ acs_status acs_cuda_member_open(const acs_backend_config *config, const acs_cuda
         goto free_self;
     }
     (void)pthread_mutex_init(&self->code_mutex, NULL); /* without attributes it cannot fail */
-    /* Before the first CUDA call that makes a context, since the driver reads the variable then. */
-    if (!first)
-        acs_cuda_connections_prepare(self->slots / self->base.devices * asked->together);
     status = open_driver(self, asked->device);
     if (status != ACS_OK)
         goto fini_lock;
