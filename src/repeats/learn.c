@@ -202,7 +202,8 @@ static uint32_t common(const acs_piece *piece, const sequence *s)
 {
     uint32_t count = 0;
     for (uint32_t at = 0; at < piece->shape->ops; at++)
-        count += acs_sequence_place(s->ops, s->count, 0, piece->ops[at]) < s->count;
+        count += acs_filter_has(&s->filter, piece->ops[at]) &&
+                 acs_sequence_place(s->ops, s->count, 0, piece->ops[at]) < s->count;
     return count;
 }
 
@@ -362,7 +363,7 @@ static void learn_strand(acs_repeat *repeat, const strand_ops *o)
         for (; i < end; i++)
             s.ops[s.count++] = o->trace->ops[o->at[i]].op;
         sequence_set(&s, s.ops, s.count);
-        if (s.count)
+        if (s.count >= TUNE_BUNDLE_LEAST) /* fewer are cheaper launched one by one */
             cover(repeat, &s, o->most);
     }
 }

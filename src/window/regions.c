@@ -291,7 +291,7 @@ static bool search(acs_regions *t, slot *of, const acs_shape *shape, bool only_r
     acs_id_list *found = &t->found;
     uint32_t kept = 0;
 
-    found->count = t->found_live = 0;
+    found->count = found->visited = t->found_live = 0;
     if (!index_query(t, shape, only_read))
         return false;
     t->visit++;
@@ -397,10 +397,15 @@ static void evict(acs_regions *t, slot *s)
     t->count--;
 }
 
-/* Evict idle regions that were not used since the clock passed them; a few steps per call, so that none is long. */
+/*
+ * Evict idle regions that were not used since the clock passed them; a few steps per call, so that none is long. A search
+ * that looks at many tiles, most of them idle ones, takes steps for them, too: then the next ones look at fewer.
+ */
 static void evict_some(acs_regions *t)
 {
-    for (uint32_t i = 0; i < TUNE_REGION_EVICTION_STEPS && t->count >= t->soft_cap; i++) {
+    const uint32_t searched = t->found.visited / TUNE_REGION_EVICTION_STEPS;
+    const uint32_t steps = t->count >= t->soft_cap ? TUNE_REGION_EVICTION_STEPS : searched;
+    for (uint32_t i = 0; i < steps; i++) {
         /* `high` is not 0: slot_peek came before. */
         t->hand = t->hand % t->high + 1;
         slot *s = slot_at(t, t->hand);

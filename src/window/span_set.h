@@ -17,6 +17,7 @@
 typedef struct acs_id_list {
     uint32_t *ids;
     uint32_t count, capacity;
+    uint32_t visited; /* tiles that searches looked at one by one, since its owner set it to 0 */
 } acs_id_list;
 
 /* Double the capacity. False: memory is exhausted; the list is as before. */

@@ -376,27 +376,48 @@ static bool cell_query(const acs_tile_grid *grid, uint32_t level, uint64_t cell_
     return true;
 }
 
+/* The turns [*first, *end) that a search needs: 0 finds tiles that wrap, 2 those that a wrapping rectangle meets below. */
+static void turns_of(const acs_tile_grid *grid, const acs_tile_rect *q, uint64_t *first, uint64_t *end)
+{
+    *first = grid->wrapping ? 0 : 1;
+    *end = q->column + q->width > grid->pitch ? 3 : 2;
+}
+
 /* Append all tiles of a level that meet the rectangle; for rectangles that touch more cells than there are tiles. */
 static bool level_scan(const acs_tile_grid *grid, const acs_tile_level *level, const acs_tile_rect *q, acs_id_list *found)
 {
+    uint64_t first, end;
+    turns_of(grid, q, &first, &end);
+    found->visited += level->count;
     for (uint32_t i = level->first; i != 0; i = grid->nodes[i].level_next) {
         const acs_tile_node *node = &grid->nodes[i];
-        /* A tile that meets the rectangle under any of its three names is appended once. */
-        bool meets = node_meets(grid, node, q, 0) || node_meets(grid, node, q, 1) || node_meets(grid, node, q, 2);
+        bool meets = false; /* under any of its names: it is appended once */
+        for (uint64_t turn = first; turn < end && !meets; turn++)
+            meets = node_meets(grid, node, q, turn);
         if (meets && !acs_id_list_push(found, node->id))
             return false;
     }
     return true;
 }
 
+/* Whether no tile of the level is so near that it meets the rectangle under its own name; cheaper than window_of. */
+static bool is_apart(const acs_tile_level *level, const acs_tile_rect *q)
+{
+    return q->row + q->rows <= level->row_low || q->row > level->row_high + ((1ull << level->row_shift) - 1) ||
+           q->column + q->width <= level->column_low ||
+           q->column > level->column_high + ((1ull << level->column_shift) - 1);
+}
+
 /* Append the tiles of one level that meet the rectangle, cell by cell. */
 static bool level_query(const acs_tile_grid *grid, uint32_t index, const acs_tile_rect *q, acs_id_list *found)
 {
     const acs_tile_level *level = &grid->levels[index];
-    /* Turn 0 finds tiles that wrap; turn 2 finds tiles that a wrapping rectangle meets in the next row. */
-    uint64_t turn = grid->wrapping ? 0 : 1, turns = q->column + q->width > grid->pitch ? 3 : 2;
+    uint64_t turn, turns;
     window w;
 
+    turns_of(grid, q, &turn, &turns);
+    if (turn == 1 && turns == 2 && is_apart(level, q))
+        return true;
     for (; turn < turns; turn++) {
         if (!window_of(grid, level, q, turn, &w))
             continue;

@@ -455,6 +455,25 @@ static void count_stays_near_the_soft_cap_while_regions_are_idle(void **state)
     acs_regions_destroy(regions);
 }
 
+/* Columns that nobody names again lie between rows that are searched: searches do not look at ever more of them. */
+static void idle_tiles_that_searches_look_at_are_forgotten(void **state)
+{
+    enum { PITCH = 4096, ROWS = 900, BETWEEN = 1050, BELOW = 1100, TURNS = 1000 };
+    (void)state;
+    acs_regions *regions = table(100 * TURNS);
+    acs_shape live = shape_of(tile((uint64_t)PITCH * 4 * BELOW, PITCH - 4, 2, PITCH));
+
+    get_live(regions, live);
+    for (uint64_t i = 0; i < TURNS; i++) {
+        get(regions, shape_of(tile(PITCH * (i % 2 ? BELOW : 0) + 4 * i, 4, ROWS, PITCH)));
+        get(regions, shape_of(tile(PITCH * BETWEEN, 3000 + i, 1, 0)));
+    }
+    assert_true(acs_regions_count(regions) < TURNS / 2);
+    assert_non_null(acs_regions_find(regions, &live));
+    assert_true(acs_regions_check(regions));
+    acs_regions_destroy(regions);
+}
+
 static void live_regions_exceed_the_soft_cap_and_stay(void **state)
 {
     (void)state;
@@ -532,6 +551,7 @@ int main(void)
         cmocka_unit_test(long_region_is_linked_after_none_was_seen_for_long),
         cmocka_unit_test(regions_as_large_as_the_address_space_are_linked),
         cmocka_unit_test(count_stays_near_the_soft_cap_while_regions_are_idle),
+        cmocka_unit_test(idle_tiles_that_searches_look_at_are_forgotten),
         cmocka_unit_test(live_regions_exceed_the_soft_cap_and_stay),
         cmocka_unit_test(regions_that_are_hit_outlive_those_that_are_not),
         cmocka_unit_test(memory_stays_bounded_over_a_long_history),

@@ -49,7 +49,7 @@ static void a_block_handed_out_again_hides_no_failure(void **state)
         assert_true(launch_on(context, p == 3 ? cell + 1 : cell, p == 3 ? cell : block) > 0);
         assert_true(launch_on(context, block, p == 3 ? cell + 1 : cell) > 0);
         const acs_op op = launch_on(context, cell + 5, block);
-        if (p < 3)
+        for (int i = 0; i < TUNE_BUNDLE_LEAST && p < 3; i++) /* fewer would not recur */
             assert_true(launch_on(context, cell + 5, cell + 5) > 0);
         assert_true(acs_free(context, block) > 0);
         assert_int_equal(acs_malloc(context, 64, ACS_MEMORY_DEVICE, &again), ACS_OK);
@@ -61,6 +61,20 @@ static void a_block_handed_out_again_hides_no_failure(void **state)
     }
     assert_true(stats(context).replays > 0);
     (void)acs_close(context);
+}
+
+/* A program that waits after every few kernels: each of them is launched, since a graph costs more than they do. */
+static void kernels_between_waits_that_are_few_are_launched(void **state)
+{
+    (void)state;
+    acs_context *context = open_with(0, 0);
+    for (int pass = 0; pass < 100; pass++) {
+        for (int i = 0; i + 1 < TUNE_BUNDLE_LEAST; i++)
+            assert_true(launch_on(context, g_cells, g_cells + 1) > 0);
+        assert_int_equal(acs_sync(context), ACS_OK);
+    }
+    assert_int_equal(stats(context).replays, 0);
+    assert_int_equal(acs_close(context), ACS_OK);
 }
 
 /* A long program that never waits has passes, too. */
@@ -373,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(passes_end_at_waits_for_everything, open_one, close_quietly),
         cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
+        cmocka_unit_test(kernels_between_waits_that_are_few_are_launched),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(passes_are_as_long_as_what_comes_again, open_one, close_quietly),
         cmocka_unit_test_setup_teardown(a_program_that_stops_waiting_keeps_its_pieces, open_one, close_quietly),

@@ -196,7 +196,7 @@ static uint64_t pass_of_one(acs_context *context, uint32_t any)
                                         .args = {args, 4}, .uses = {.any = any}};
     const uint64_t before = replayed(context);
     assert_int_equal(acs_repeat_begin(context, KEY), ACS_OK);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < TUNE_BUNDLE_LEAST; i++)
         assert_true(acs_launch(context, &launched) > 0);
     assert_int_equal(acs_repeat_end(context), ACS_OK);
     assert_int_equal(acs_sync(context), ACS_OK);
@@ -209,9 +209,9 @@ static void what_may_touch_any_memory_never_recurs(void **state)
     uint64_t last = 0;
     for (int i = 0; i < 4; i++)
         last = pass_of_one(context, 0);
-    assert_int_equal(last, 4);
+    assert_int_equal(last, TUNE_BUNDLE_LEAST);
     assert_int_equal(pass_of_one(context, 1), 0);
-    assert_int_equal(pass_of_one(context, 0), 4);
+    assert_int_equal(pass_of_one(context, 0), TUNE_BUNDLE_LEAST);
 }
 
 /* Two strands whose cells lie between each other: too many segments for the window, which sees all memory. */
