@@ -193,7 +193,11 @@ static void copies_between_kernels_keep_their_order_by_every_way_to_issue()
         const acs_statistics stats = check_stats(context);
         CHECK_EQ(stats.copies, 2 * CHAINS * STEPS);
         CHECK_EQ(stats.kernels, CHAINS * STEPS);
-        CHECK_EQ(stats.copies_as_kernels, bundles && issue != ACS_ISSUE_LAUNCH ? stats.copies + stats.fills : 0);
+        const uint64_t small = bundles && issue != ACS_ISSUE_LAUNCH ? stats.copies + stats.fills : 0;
+        if (issue == ACS_ISSUE_AUTO) /* the first ones come before the library's device code */
+            CHECK(stats.copies_as_kernels <= small);
+        else
+            CHECK_EQ(stats.copies_as_kernels, small);
         CHECK(acs_free(context, host) != 0);
         CHECK_STATUS(acs_close(context), ACS_OK);
     }
