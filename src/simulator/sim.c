@@ -286,6 +286,9 @@ static void set_up(acs_sim_state *s, const acs_backend_config *config)
     s->kernel_ns = (uint64_t)options->sim_kernel_us * 1000;
     s->gpu = *acs_sim_gpu_at((uint32_t)options->sim_gpu);
     s->random.state = (uint64_t)options->seed;
+    /* With some seeds bundles come only after some ops, as on a GPU. */
+    s->bundles_after = s->by_seed && options->seed % 4 == 3 ? 1 + (uint32_t)((uint64_t)options->seed / 4 % 100) : 0;
+    atomic_init(&s->base.bundles_later, s->bundles_after > 0);
     /* The first choices of the seed, made before any op, so that the strategy does not depend on the program. */
     s->strategy = (acs_sim_strategy)acs_random_below(&s->random, ACS_SIM_STRATEGIES);
     s->victim = acs_random_below(&s->random, s->slots);

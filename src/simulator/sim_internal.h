@@ -93,6 +93,7 @@ typedef struct acs_sim_state {
     acs_backend base;
     uint32_t slots, mark_capacity;
     bool by_seed;
+    uint32_t bundles_after;   /* items until bundles may come */
     acs_sim_strategy strategy;
     uint64_t kernel_ns;
     uint64_t salt;            /* decides which ops run at their start */
