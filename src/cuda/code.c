@@ -53,6 +53,8 @@ void acs_cuda_code_ask(acs_cuda *first)
     if (atomic_exchange_explicit(&first->code_asked, true, memory_order_relaxed))
         return;
     ACS_CUDA_SCOPE(first);
+    if (scope.entered != CUDA_SUCCESS)
+        return; /* the device is lost */
     if (!first->methods->builder || !acs_cuda_builder_call(first->methods->builder, open_for, first))
         (void)acs_cuda_code_open(first);
 }
