@@ -107,7 +107,7 @@ void info_read_links(info *to, uint32_t devices, bool measure)
         no_links(to, measure);
         return;
     }
-    acs_status status = measure ? acs_cuda_topology_measure(t, numbers) : acs_topology_load(t);
+    acs_status status = measure ? info_measure_links(t, numbers) : acs_topology_load(t);
     if (status == ACS_NOT_READY) {
         t->count = 0;
         snprintf(to->links_why, sizeof to->links_why, "not measured yet: acs-info --measure");

@@ -14,6 +14,11 @@
  * measured.
  */
 acs_status info_measure_costs(int device, const char *name, acs_costs_measured *measured);
+/*
+ * Measure the links of topology->count devices, given by their CUDA numbers. Peer access between them is enabled where
+ * possible. ACS_ERR_DEVICE: a CUDA call failed. ACS_ERR_CHECK: the figures were impossible three times.
+ */
+acs_status info_measure_links(acs_topology *topology, const int *devices);
 
 /* -------------------------------------------------------------------------------------------------------------- meter */
 

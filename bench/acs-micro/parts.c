@@ -51,7 +51,7 @@ int micro_parts(const micro_options *options)
 {
     acs_record_pool *pool = NULL;
     acs_fifo *fifo = NULL;
-    bool ready = acs_record_pool_create(BURST, &pool) == ACS_OK && acs_fifo_create(BURST, &fifo) == ACS_OK;
+    bool ready = acs_record_pool_create(BURST, &pool) == ACS_OK && acs_fifo_create(BURST, BURST, &fifo) == ACS_OK;
     if (ready) {
         records(options, pool, "record acquire + release, 4 arguments, 3 segments", 4, 32, 3);
         records(options, pool, "record acquire + release, 24 arguments, 20 segments", 24, 192, 20);

@@ -21,31 +21,17 @@ typedef struct head {
 #endif
 #endif
 
-#ifdef WATCHES_HEAP
-/* The sanitizer watches the ends of blocks that the heap gives out. */
+/* Where a sanitizer watches the ends of blocks, the heap gives them out. */
 static void *map(size_t bytes)
 {
+#ifdef WATCHES_HEAP
     void *pages = aligned_alloc(ACS_CACHE_LINE, (bytes + ACS_CACHE_LINE - 1) / ACS_CACHE_LINE * ACS_CACHE_LINE);
     return pages ? memset(pages, 0, bytes) : NULL;
-}
-
-static void unmap(void *pages, size_t bytes)
-{
-    (void)bytes;
-    free(pages);
-}
 #else
-static void *map(size_t bytes)
-{
     void *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED ? NULL : pages;
-}
-
-static void unmap(void *pages, size_t bytes)
-{
-    (void)munmap(pages, bytes);
-}
 #endif
+}
 
 void *acs_zeros(size_t count, size_t bytes)
 {
@@ -61,6 +47,11 @@ void *acs_zeros(size_t count, size_t bytes)
 
 void acs_zeros_free(void *array)
 {
-    if (array)
-        unmap((head *)array - 1, ((head *)array - 1)->bytes);
+    head *first = array ? (head *)array - 1 : NULL;
+#ifdef WATCHES_HEAP
+    free(first);
+#else
+    if (first)
+        (void)munmap(first, first->bytes);
+#endif
 }

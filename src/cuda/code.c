@@ -11,10 +11,10 @@
 
 void acs_cuda_code_init(acs_cuda *self, const acs_options *options)
 {
-    const bool bundles = self->methods && options->issue != ACS_ISSUE_LAUNCH && !options->serial && !options->disable;
-    self->code_wanted = bundles && options->issue == ACS_ISSUE_AUTO;
+    self->bundles = self->methods && options->issue != ACS_ISSUE_LAUNCH && !options->serial && !options->disable;
+    self->code_wanted = self->bundles && options->issue == ACS_ISSUE_AUTO;
     atomic_init(&self->base.bundles_later, true);
-    if (bundles && !self->code_wanted) /* the program asks for one method, from its first op on */
+    if (self->bundles && !self->code_wanted) /* the program asks for one method, from its first op on */
         (void)acs_cuda_code_open(self);
 }
 
@@ -43,11 +43,6 @@ bool acs_cuda_code_open(acs_cuda *self)
     return acs_cuda_has_code(self);
 }
 
-static void open_for(void *first)
-{
-    (void)acs_cuda_code_open(first);
-}
-
 void acs_cuda_code_ask(acs_cuda *first)
 {
     if (atomic_exchange_explicit(&first->code_asked, true, memory_order_relaxed))
@@ -55,7 +50,7 @@ void acs_cuda_code_ask(acs_cuda *first)
     ACS_CUDA_SCOPE(first);
     if (scope.entered != CUDA_SUCCESS)
         return; /* the device is lost */
-    if (!first->methods->builder || !acs_cuda_builder_call(first->methods->builder, open_for, first))
+    if (!first->methods->builder || !acs_cuda_builder_call(first->methods->builder, acs_cuda_code_open))
         (void)acs_cuda_code_open(first);
 }
 

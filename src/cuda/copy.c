@@ -47,21 +47,9 @@ static bool prepare_kernel(acs_cuda *self, acs_record *op, const char *name, con
     return true;
 }
 
-/* Whether kernels are better than copies: only if there are bundles. */
-static bool are_copies_useful(const acs_cuda *self, const acs_options *options)
-{
-    return self->base.bundle_most && self->cu.cuPointerGetAttributes && options->issue != ACS_ISSUE_LAUNCH &&
-           !options->serial && !options->disable;
-}
-
-void acs_cuda_copies_init(acs_cuda *self, const acs_options *options)
-{
-    self->copies_wanted = are_copies_useful(self, options);
-}
-
 void acs_cuda_copies_start(acs_cuda *self)
 {
-    if (!self->copies_wanted)
+    if (!self->members[0]->bundles || !self->cu.cuPointerGetAttributes) /* kernels are better only in bundles */
         return;
     const acs_error before = *acs_error_thread(); /* errors here are not the program's */
     acs_cuda_copies *copies = aligned_alloc(_Alignof(acs_cuda_copies), sizeof *copies);

@@ -13,17 +13,13 @@
 void acs_cuda_decide_start(acs_cuda *self)
 {
     self->decide = acs_cuda_device_kernel(self, "acs_device_decide");
-    if (!self->decide) {
-        acs_log(ACS_LOG_INFO, "cuda: the host decides which ops run (acs_if, ACS_GRID_FOR): there is no kernel for it");
-        return;
-    }
-    const CUresult result = self->cu.cuLibraryGetKernel(&self->decider, self->library, "acs_device_decide");
+    const CUresult result = self->decide ? self->cu.cuLibraryGetKernel(&self->decider, self->library, "acs_device_decide")
+                                         : CUDA_ERROR_NOT_FOUND;
     if (result == CUDA_SUCCESS)
         return;
     (void)acs_cuda_note(self, result);
-    acs_log(ACS_LOG_INFO, "cuda: the host decides which ops run: %s", acs_cuda_text((int)result));
+    acs_log(ACS_LOG_INFO, "cuda: the host decides which ops run (acs_if, ACS_GRID_FOR): there is no kernel for it");
     self->decide = NULL;
-    self->decider = NULL;
 }
 
 void acs_cuda_decide_fini(acs_cuda *self)

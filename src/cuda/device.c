@@ -84,7 +84,7 @@ bool acs_cuda_device_init(acs_cuda *self, const acs_options *options)
 #ifndef ACS_HAVE_DEVICE
     why = "the library was built without nvcc";
 #endif
-    return why ? tell_why(why) : true;
+    return why == NULL || tell_why(why);
 }
 
 bool acs_cuda_device_load(acs_cuda *self)

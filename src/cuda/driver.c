@@ -190,23 +190,19 @@ void acs_cuda_thread_enter(acs_backend *backend)
 
 /* ---------------------------------------------------------------------------------------------------- entry points */
 
-/* The legacy variant is asked for: a NULL stream is never the thread's own. */
-void *acs_cuda_driver_symbol(const char *name, unsigned version)
+/*
+ * Store a driver function's address in its field, a pointer to a function; NULL if this driver lacks it. The legacy variant
+ * is asked for: a NULL stream is never the thread's own.
+ */
+static bool load_function(const char *name, unsigned version, void *field)
 {
     void *symbol = NULL;
     enum cudaDriverEntryPointQueryResult found;
     cudaError_t error = cudaGetDriverEntryPointByVersion(name, &symbol, version, cudaEnableLegacyStream, &found);
-    if (error != cudaSuccess) {
+    if (error != cudaSuccess)
         (void)cudaGetLastError(); /* clear our own error */
-        return NULL;
-    }
-    return found == cudaDriverEntryPointSuccess ? symbol : NULL;
-}
-
-/* Store a driver function's address in its field. Every field is a pointer to a function. */
-static bool load_function(const char *name, unsigned version, void *field)
-{
-    void *symbol = acs_cuda_driver_symbol(name, version);
+    if (error != cudaSuccess || found != cudaDriverEntryPointSuccess)
+        symbol = NULL;
     memcpy(field, &symbol, sizeof symbol);
     return symbol != NULL;
 }

@@ -129,8 +129,6 @@ typedef struct acs_cuda_driver {
 #undef ACS_CUDA_DRIVER_FIELD
 } acs_cuda_driver;
 
-/* The address of a driver function; NULL if this driver lacks it. */
-void *acs_cuda_driver_symbol(const char *name, unsigned version);
 /* Fill the table. ACS_ERR_UNSUPPORTED, through ACS_FAIL: a needed function is missing. */
 acs_status acs_cuda_driver_load(acs_cuda_driver *cu);
 

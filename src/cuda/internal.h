@@ -103,7 +103,8 @@ struct acs_cuda {
      * release; acs_cuda_has_code: load acquire before one is read. Broken: a graph is built with a kernel that is NULL.
      */
     _Atomic(bool) code;
-    bool code_wanted;         /* it is opened once the program has issued some ops; in the first member, as the next four */
+    bool bundles;             /* the program's options allow them; in the first member, as the next five */
+    bool code_wanted;         /* the code is opened once the program has issued some ops */
     _Atomic(uint32_t) sent;   /* items issued before; relaxed: a count */
     _Atomic(bool) code_asked; /* relaxed: who sets it asks */
     pthread_mutex_t code_mutex; /* guards the next one; held while the code is opened */
@@ -112,7 +113,6 @@ struct acs_cuda {
     CUlibrary library;    /* P; NULL: not available */
     _Atomic(bool) code_stays; /* a graph of the program's has kernels of it, so it is never unloaded */
     acs_cuda_methods *methods;   /* NULL: no bundles */
-    bool copies_wanted;
     acs_cuda_copies *copies;     /* P; NULL: copies are never part of bundles */
     acs_cuda_calls *calls;       /* NULL: all library calls go to their library */
     struct acs_cuda_gpu_issue *gpu_issue; /* NULL: no GPU-side issue */
@@ -170,9 +170,7 @@ acs_status acs_cuda_memory_state(acs_backend *backend, uint32_t device, char id[
 acs_status acs_cuda_capacity(acs_backend *backend, uint32_t device, acs_capacity *capacity);
 
 /* copy.c; start and fini in a scope */
-/* Whether small copies become kernels. */
-void acs_cuda_copies_init(acs_cuda *self, const acs_options *options);
-/* Find their kernels, after acs_cuda_methods_start. Without them copies stay copies, which is no error. */
+/* Make small copies kernels, after acs_cuda_methods_start. Without it copies stay copies, which is no error. */
 void acs_cuda_copies_start(acs_cuda *self);
 void acs_cuda_copies_fini(acs_cuda *self);
 /*
@@ -242,13 +240,6 @@ acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options);
 void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
 /* The id and the name of the GPU. */
 void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
-
-/* topology.c; calls the runtime alone, no backend is needed */
-/*
- * Measure the links of topology->count devices, given by their CUDA numbers. Peer access between them is enabled where
- * possible. ACS_ERR_DEVICE: a CUDA call failed. ACS_ERR_CHECK: the figures were impossible three times.
- */
-acs_status acs_cuda_topology_measure(acs_topology *topology, const int *devices);
 
 /* profiler.c */
 /* Look for a profiler. */

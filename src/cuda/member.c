@@ -112,7 +112,6 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     if (acs_cuda_device_init(self, options))
         acs_cuda_methods_init(self, options);
     ACS_TRY(acs_cuda_costs_init(self, options));
-    acs_cuda_copies_init(self, options);
     acs_cuda_calls_init(self, options);
     acs_cuda_gpu_issue_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);
     acs_cuda_resident_init(self);

@@ -212,7 +212,7 @@ struct acs_core {
     bool batching;           /* there is a batcher, and the backend takes bundles; once true it stays so */
     uint32_t batch_ahead;    /* ops that the batcher wants in the window; 0: no batcher */
     uint32_t bundled_out;    /* ops of bundles that have not ended */
-    uint32_t batch_least;    /* least ops of a bundle; UINT32_MAX: no batcher */
+    uint32_t batch_least;    /* least ops of a bundle, while `batching` */
     bool reads_clock;        /* polls are timed; constant */
     bool holding;            /* ready ops are deferred for a bundle, and no other op is ready */
     acs_since_poll since_poll[ACS_DEVICES_MOST];

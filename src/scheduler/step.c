@@ -29,7 +29,6 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
     if (acs_lock_init(&core->lock, ACS_RANK_CORE))
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cannot make a mutex");
     const uint32_t devices = config->backend->devices;
-    core->batch_least = UINT32_MAX;
     acs_window_config window = {
         .limit = options->serial ? 1 : (uint32_t)options->window,
         .slots = acs_backend_slots(acs_core_slots(options), devices),
@@ -44,7 +43,7 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
         acs_slots_expect_long_ops(&core->slots);
     }
     if (status == ACS_OK)
-        status = acs_fifo_create_wide((uint32_t)options->fifo, TUNE_REPEAT_NUMBERS, &core->fifo);
+        status = acs_fifo_create((uint32_t)options->fifo, TUNE_REPEAT_NUMBERS, &core->fifo);
     core->batcher = core->in_order ? NULL : config->batcher;
     if (status == ACS_OK && core->batcher)
         status = core->batcher->open(core);

@@ -71,12 +71,7 @@ acs_status acs_fifo_create_at(uint32_t capacity, uint32_t most, uint64_t first_t
     return ACS_OK;
 }
 
-acs_status acs_fifo_create(uint32_t capacity, acs_fifo **fifo)
-{
-    return acs_fifo_create_at(capacity, capacity, 0, fifo);
-}
-
-acs_status acs_fifo_create_wide(uint32_t capacity, uint32_t most, acs_fifo **fifo)
+acs_status acs_fifo_create(uint32_t capacity, uint32_t most, acs_fifo **fifo)
 {
     return acs_fifo_create_at(capacity, most, 0, fifo);
 }

@@ -16,10 +16,11 @@
 
 typedef struct acs_fifo acs_fifo;
 
-/* `capacity` is rounded up to a power of two. ACS_ERR_ARGUMENT (too large), ACS_ERR_MEMORY: *fifo is untouched. */
-acs_status acs_fifo_create(uint32_t capacity, acs_fifo **fifo);
-/* The same, for a FIFO that acs_fifo_widen lets hold `most` numbers. */
-acs_status acs_fifo_create_wide(uint32_t capacity, uint32_t most, acs_fifo **fifo);
+/*
+ * `capacity` is rounded up to a power of two; acs_fifo_widen lets it hold `most` numbers. ACS_ERR_ARGUMENT (too large),
+ * ACS_ERR_MEMORY: *fifo is untouched.
+ */
+acs_status acs_fifo_create(uint32_t capacity, uint32_t most, acs_fifo **fifo);
 /*
  * Any thread. As long as it is wide, the capacity is `most`: records with spans leave gaps in the numbers, so there are
  * fewer records than numbers. Threads inside a push may still go by the capacity before.

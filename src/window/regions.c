@@ -404,8 +404,7 @@ static void evict(acs_regions *t, slot *s)
 static void evict_some(acs_regions *t)
 {
     const uint32_t searched = t->found.visited / TUNE_REGION_EVICTION_STEPS;
-    const uint32_t steps = t->count >= t->soft_cap ? TUNE_REGION_EVICTION_STEPS : searched;
-    for (uint32_t i = 0; i < steps; i++) {
+    for (uint32_t i = 0; i < searched || (i < TUNE_REGION_EVICTION_STEPS && t->count >= t->soft_cap); i++) {
         /* `high` is not 0: slot_peek came before. */
         t->hand = t->hand % t->high + 1;
         slot *s = slot_at(t, t->hand);

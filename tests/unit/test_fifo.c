@@ -14,7 +14,7 @@ static acs_record g_records[CAPACITY + 1];
 
 static int setup(void **state)
 {
-    return acs_fifo_create(CAPACITY, (acs_fifo **)state) != ACS_OK;
+    return acs_fifo_create(CAPACITY, CAPACITY, (acs_fifo **)state) != ACS_OK;
 }
 
 static int setup_near_wrap(void **state)
@@ -176,7 +176,7 @@ static void create_rounds_capacity_up_to_power_of_two(void **state)
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         acs_fifo *fifo;
-        assert_int_equal(acs_fifo_create(cases[i].asked, &fifo), ACS_OK);
+        assert_int_equal(acs_fifo_create(cases[i].asked, cases[i].asked, &fifo), ACS_OK);
         uint32_t pushed = 0;
         while (acs_fifo_push(fifo, &g_records[0]))
             pushed++;
@@ -190,7 +190,7 @@ static void create_with_absurd_capacity_is_refused(void **state)
     (void)state;
     acs_fifo *fifo = NULL;
 
-    assert_int_equal(acs_fifo_create(UINT32_MAX, &fifo), ACS_ERR_ARGUMENT);
+    assert_int_equal(acs_fifo_create(UINT32_MAX, UINT32_MAX, &fifo), ACS_ERR_ARGUMENT);
 
     assert_null(fifo);
 }

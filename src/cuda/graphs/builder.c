@@ -20,8 +20,7 @@ struct acs_cuda_builder {
     bool started, refused, stopping;
     acs_cuda_build *builds; /* the first one is being built */
     uint32_t count;
-    void (*call)(void *user); /* what it is to call first, and its argument; NULL: nothing */
-    void *call_user;
+    bool (*call)(acs_cuda *self); /* what it is to call next; NULL: nothing */
 };
 
 /* The next graph; NULL: the thread is to end. */
@@ -37,11 +36,11 @@ static acs_cuda_build *next(acs_cuda_builder *b)
 static bool make_call(acs_cuda_builder *b)
 {
     acs_lock_acquire(&b->lock);
-    void (*const call)(void *) = b->call;
+    bool (*const call)(acs_cuda *) = b->call;
     b->call = NULL;
     acs_lock_release(&b->lock);
     if (call)
-        call(b->call_user);
+        (void)call(b->self);
     return call != NULL;
 }
 
@@ -133,16 +132,12 @@ static bool start(acs_cuda_builder *b)
     return b->started;
 }
 
-bool acs_cuda_builder_call(acs_cuda_builder *b, void (*call)(void *user), void *user)
+bool acs_cuda_builder_call(acs_cuda_builder *b, bool (*call)(acs_cuda *self))
 {
     ACS_HOLD(&b->lock);
-    const bool starts = start(b);
-    if (starts) {
-        b->call = call;
-        b->call_user = user;
-        acs_cond_signal(&b->wake);
-    }
-    return starts;
+    b->call = call;
+    acs_cond_signal(&b->wake);
+    return start(b);
 }
 
 bool acs_cuda_builder_add(acs_cuda_builder *b, acs_cuda_build *build)

@@ -315,7 +315,7 @@ bool acs_cuda_builder_has(acs_cuda_builder *builder, uint64_t key);
 /* Build a graph. False: no thread can be had; the build stays the caller's. */
 bool acs_cuda_builder_add(acs_cuda_builder *builder, acs_cuda_build *build);
 /* Call a function on the thread, once; a thread that ends first does not call it. False: no thread can be had. */
-bool acs_cuda_builder_call(acs_cuda_builder *builder, void (*call)(void *user), void *user);
+bool acs_cuda_builder_call(acs_cuda_builder *builder, bool (*call)(acs_cuda *self));
 
 /*
  * graphs/wanted.c: get a graph, which belongs to this thread until it is issued. NULL: there is none now. A replay's graph

@@ -12,17 +12,6 @@
 
 /* ---------------------------------------------------------------------------------------------------------- opening */
 
-static bool init_words(acs_cuda *self, acs_cuda_methods *methods)
-{
-    void *words = NULL;
-    size_t bytes = self->slots * sizeof *methods->words;
-    if (self->cu.cuMemHostAlloc(&words, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) != CUDA_SUCCESS)
-        return false;
-    memset(words, 0, bytes);
-    methods->words = words;
-    return true;
-}
-
 static bool make_methods(acs_cuda *self, acs_cuda_methods *methods, const acs_options *options)
 {
     methods->known = calloc(self->slots, sizeof *methods->known);
@@ -79,13 +68,19 @@ void acs_cuda_methods_fini(acs_cuda *self)
 
 bool acs_cuda_methods_start(acs_cuda *self)
 {
+    const unsigned mapped = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
+    const size_t bytes = self->slots * sizeof *self->methods->words;
     acs_cuda_methods *methods = self->methods;
+    void *words = NULL;
     methods->head = acs_cuda_device_kernel(self, "acs_device_head");
     atomic_store_explicit(&methods->own, methods->head, memory_order_relaxed); /* relaxed: P follows, and before it a hint */
     methods->join = acs_cuda_device_kernel(self, "acs_device_join");
     methods->publish = acs_cuda_device_kernel(self, "acs_device_publish");
-    if (methods->head && methods->join && methods->publish && init_words(self, methods))
+    if (methods->head && methods->join && methods->publish &&
+        self->cu.cuMemHostAlloc(&words, bytes, mapped) == CUDA_SUCCESS) {
+        methods->words = memset(words, 0, bytes);
         return true;
+    }
     acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: what bundles need cannot be had");
     return false;
 }

@@ -1,9 +1,11 @@
 /*
- * Measurement of the links between CUDA devices and the host (devices/topology.h). Called when a set of devices is
- * used for the first time, and by acs-info. Calls the runtime only. It frees all that it makes, but peer access
- * between the devices stays enabled. Four devices take about a second.
+ * Measurement of the links between CUDA devices and the host (devices/topology.h). Called by acs_info_gpu.c. Calls the
+ * runtime only. It frees all that it makes, but peer access between the devices stays enabled. Four devices take about a
+ * second.
  */
-#include "cuda/internal.h"
+#include "acs_info_measure.h"
+
+#include "devices/topology.h"
 
 #include "base/inside.h"
 #include "base/tuning.h"
@@ -131,7 +133,7 @@ static acs_status measure_all(acs_topology *t, const end *ends)
 }
 
 /* An impossible figure is measured again, since another program may have used the link. */
-acs_status acs_cuda_topology_measure(acs_topology *t, const int *devices)
+acs_status info_measure_links(acs_topology *t, const int *devices)
 {
     end ends[ACS_DEVICES_MOST + 1] = {{0}};
     int before = 0;
