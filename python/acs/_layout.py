@@ -17,7 +17,7 @@ ACS_ERR_DEVICE = 11
 ACS_ERR_CHECK = 12
 ACS_ERR_INTERNAL = 13
 
-OPTIONS_BYTES = 1816
+OPTIONS_BYTES = 1824
 OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
     "backend": ("choice", 8, 4, "auto|cuda|host|sim"),
     "window": ("number", 16, 8, None),
@@ -70,6 +70,7 @@ OPTIONS: dict[str, tuple[str, int, int, str | None]] = {
     "tune": ("choice", 1676, 4, "off|list|measure|mix"),
     "tune_sharing": ("number", 1680, 8, None),
     "tune_beside": ("text", 1688, 128, None),
+    "issuers": ("number", 1816, 8, None),
 }
 
 SIZES: dict[str, int] = {

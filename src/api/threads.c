@@ -271,6 +271,18 @@ static void worker_sleeps(acs_context *context, const thread_start *start, uint6
     acs_eventcount_cancel_wait(eventcount);
 }
 
+/*
+ * What a worker's step may do. While it has been idle for less than TUNE_REST_US, and no caller waits, more ops come
+ * soon: it need not know what has completed.
+ */
+static uint32_t worker_may_now(const thread_start *start, uint64_t idle_ns)
+{
+    const acs_context *context = start->context;
+    const bool rests = idle_ns < TUNE_REST_US * 1000ull && !context->backend->ops->notifies && !start->host_functions &&
+                       !atomic_load_explicit(&context->ends.waiters, memory_order_relaxed); /* relaxed: a hint */
+    return worker_may(start) | (rests ? ACS_MAY_REST : 0);
+}
+
 /* Whether a worker has nothing to do, because a caller polls for the running ops and no op is to be issued. */
 static bool caller_polls(acs_context *context)
 {
@@ -287,23 +299,24 @@ static void *worker_main(void *argument)
     acs_log_origin(context->number, NULL);
     acs_thread_pin(acs_context_cpu_next(context));
     context->backend->ops->thread_enter(context->backend);
-    uint64_t idle_since = 0;
+    uint64_t idle_since = 0, idle_ns = 0;
     while (!stopping(context)) {
         if (!start.host_functions && caller_polls(context)) {
             acs_pause_briefly();
             continue;
         }
-        if (acs_step_with(context, start.action, worker_may(&start))) {
-            idle_since = 0;
+        if (acs_step_with(context, start.action, worker_may_now(&start, idle_ns))) {
+            idle_since = idle_ns = 0;
             continue;
         }
         uint64_t now = acs_clock_ns();
         if (!idle_since)
             idle_since = now;
-        if (now - idle_since < (uint64_t)context->options.spin_us * 1000)
+        idle_ns = now - idle_since;
+        if (idle_ns < (uint64_t)context->options.spin_us * 1000)
             acs_pause_briefly();
         else
-            worker_sleeps(context, &start, now - idle_since);
+            worker_sleeps(context, &start, idle_ns);
     }
     free(start.action);
     return NULL;

@@ -8,7 +8,7 @@
 
 static uint64_t calls(const acs_cost_model_bundle *b)
 {
-    return b->ops * (b->costs->place_ns + (b->launch_ns ? b->launch_ns : b->costs->launch_ns));
+    return b->ops * (b->costs->place_ns + b->costs->launch_ns);
 }
 
 /* Threads that launched ops would bring to the device at once: one op per slot, all of one level. */

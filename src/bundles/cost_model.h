@@ -18,7 +18,6 @@ typedef struct acs_cost_model_bundle {
     uint64_t kernel_ns; /* learnt time of the slowest of its kernel types; 0: not known */
     uint32_t beside;    /* bundles like it in other slots, which keep the GPU busy while this one waits */
     uint32_t path;      /* levels on the longest path if nothing waits for the bundle's end (acs_dag_path); 0: all */
-    uint64_t launch_ns; /* the host's time for a launch, as learnt here; 0: as in the costs */
     uint64_t device_ns; /* the device's time for all its ops, as learnt from launches; 0: not known */
     uint32_t slots;     /* slots that its ops would share if they were launched */
     uint64_t threads;   /* threads of all its ops */

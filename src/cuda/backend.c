@@ -8,6 +8,7 @@
  * device. With ACS_DEVICES_PER_GPU members share a GPU and its context.
  */
 #include "cuda/bundle.h"
+#include "cuda/issuers.h"
 #include "cuda/kernel.h"
 #include "cuda/share.h"
 
@@ -50,6 +51,7 @@ static acs_leave cuda_leave(acs_backend *backend)
 static void cuda_close(acs_backend *backend)
 {
     acs_cuda *first = first_of(backend);
+    acs_cuda_issuers_close(first); /* before its queue goes: no member submits any more */
     acs_cuda_code_stop(first);
     for (uint32_t i = backend->devices; i-- > 1;)
         if (first->members[i])
@@ -112,6 +114,19 @@ static acs_status open_members(const acs_backend_config *config, int device, int
     return ACS_OK;
 }
 
+/* All members are open. */
+static acs_status finish_open(acs_cuda *first, const acs_backend_config *config, acs_backend **backend)
+{
+    const acs_status status = acs_cuda_issuers_open(first, config);
+    if (status != ACS_OK) {
+        cuda_close(&first->base);
+        return status;
+    }
+    acs_cuda_code_init(first, config->options);
+    *backend = &first->base;
+    return ACS_OK;
+}
+
 static acs_status devices_open(const acs_backend_config *config, acs_backend **backend)
 {
     acs_backend_config several = *config;
@@ -135,9 +150,7 @@ static acs_status devices_open(const acs_backend_config *config, acs_backend **b
         (void)cudaSetDevice(device); /* restore the caller's device */
     if (status != ACS_OK)
         return status;
-    acs_cuda_code_init(first, config->options);
-    *backend = &first->base;
-    return ACS_OK;
+    return finish_open(first, config, backend);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- ops */
@@ -261,6 +274,7 @@ static uint32_t devices_memory_device(acs_backend *backend, uint64_t address)
     .id = ACS_BACKEND_CUDA, .close = cuda_close, .give_up = cuda_give_up, .leave = cuda_leave,                         \
     .thread_enter = acs_cuda_thread_enter,                                                                             \
     .needs = acs_cuda_needs, .adapt = acs_cuda_adapt, .submit = acs_cuda_submit,                                       \
+    .settle = acs_cuda_issuers_settle,                                                                                 \
     .event_release = acs_cuda_event_release, .memory_state = acs_cuda_memory_state, .reaches = acs_cuda_reaches,       \
     .memory_range = acs_cuda_memory_range, .kernel_name = acs_cuda_kernel_name, .read_cell = acs_cuda_read_cell,       \
     .decider = cuda_decider, .executor_add = cuda_executor_add, .share_find = acs_cuda_share_find,                     \
@@ -287,9 +301,7 @@ static acs_status cuda_open(const acs_backend_config *config, acs_backend **back
     if (config->devices != 1)
         return devices_open(config, backend);
     ACS_TRY(acs_cuda_member_open(config, &g_only_member, &self));
-    acs_cuda_code_init(self, config->options);
-    *backend = &self->base;
-    return ACS_OK;
+    return finish_open(self, config, backend);
 }
 
 const acs_backend_ops acs_backend_cuda = {

@@ -1,6 +1,5 @@
 /*
- * Private to src/cuda: bundles, as files outside graphs/, gpu_issue/ and resident/ see them: opening, issue, progress,
- * and the time of launches.
+ * Private to src/cuda: bundles, as files outside graphs/, gpu_issue/ and resident/ see them: opening, issue, progress.
  */
 #ifndef ACS_CUDA_BUNDLE_H
 #define ACS_CUDA_BUNDLE_H
@@ -26,11 +25,6 @@ acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item);
 /* graphs/progress.c */
 /* Take the value that poll learnt of a slot's marks. @return the highest value known to be completed. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
-/* Around a batch of launches. True: it is timed, and acs_cuda_launches_end follows. */
-bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns);
-void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns);
-/* The host's time for a launch and its bookkeeping in ns, as learnt; 0: not known. self->methods is not NULL. */
-uint32_t acs_cuda_launch_ns(acs_cuda *self);
 
 /* gpu_issue/gpu_issue.c; in a scope */
 struct acs_dag;

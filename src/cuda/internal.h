@@ -70,6 +70,7 @@ typedef struct acs_cuda_fill acs_cuda_fill;
 typedef struct acs_cuda_shares acs_cuda_shares;
 typedef struct acs_cuda_slot_stream acs_cuda_slot_stream;
 typedef struct acs_cuda_scratches acs_cuda_scratches;
+typedef struct acs_cuda_issuers acs_cuda_issuers;
 
 struct acs_cuda {
     acs_backend base; /* must be first */
@@ -96,6 +97,10 @@ struct acs_cuda {
     acs_cuda_scratches *scratches; /* scratch memory of captured library calls */
     /* by slot: largest scratch block that a library call asked for; written by the slot's submitter */
     size_t *scratch_high;
+    /* threads that issue, in the first member; NULL: the threads that step the core do */
+    acs_cuda_issuers *issuers;
+    _Atomic(uint32_t) issuing;           /* those of them that are awake: A in issuers.c */
+    void (*wake_issuers)(acs_cuda *first); /* commands were given: wake those that fell asleep just before */
     _Atomic int fault; /* first fatal CUresult of any member, in the first member; 0: none. See acs_cuda_lose */
 
     /*

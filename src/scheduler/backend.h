@@ -5,7 +5,7 @@
  *
  * Marks. A mark is an event recorded in a slot behind everything issued to it so far. The core names marks (slot,
  * index), index < mark_capacity. It reuses an index only when that mark was seen complete. A wait names a mark
- * recorded by an earlier batch whose submit returned, or earlier in the same batch. The marks and waits of an item
+ * of an earlier batch whose submit returned, or of an earlier item of the same batch. The marks and waits of an item
  * take effect on its slot even if the item fails, bounces or is skipped: the core's clocks count on them.
  *
  * Threads. Several threads call submit at once, but never two for the same slot; the slots of a batch's marks count as
@@ -22,6 +22,7 @@
 #include "devices/topology.h"
 #include "window/batch.h"
 #include "window/nodes.h"
+#include "scheduler/issue_queue.h"
 #include "pool/pages.h"
 
 #include <stdatomic.h>
@@ -168,8 +169,16 @@ typedef struct acs_backend_ops {
      */
     void (*call_find)(acs_backend *backend, acs_record *op, const acs_call_params *params, acs_call_room *room);
     bool (*call_adapt)(acs_backend *backend, acs_record *const *parts);
-    /* Issue a batch in order; results are in the items. An item that fails does not stop the others. */
+    /*
+     * Issue a batch in order; results are in the items. An item that fails does not stop the others. Kernels, copies and
+     * fills may be given to backend->queue: their result is then ACS_OK, and a failure shows later (late.c).
+     */
     void (*submit)(acs_backend *backend, acs_batch *batch);
+    /*
+     * The device is lost, or the core ends all ops as if it were: returns once nothing of backend->queue is carried out any
+     * more. Not under the core's lock. NULL: there is no queue.
+     */
+    void (*settle)(acs_backend *backend);
     /*
      * A timed kernel (ACS_RECORD_TIMED) has ended, under the core's lock: its time on the device in ns; 0: not known, or it
      * did not run. Frees what the time was taken with. Called once. NULL: kernels are not timed.
@@ -243,6 +252,7 @@ typedef struct acs_backend_ops {
 /* The part of a backend that its callers see. Fields are set by open and constant, but for the atomic ones. */
 struct acs_backend {
     const acs_backend_ops *ops;
+    acs_issue_queue *queue; /* of threads that issue behind submit; NULL: none */
     acs_call_slots *calls; /* made by open, destroyed by close */
     uint32_t bundle_most;  /* most ops of a bundle; 0: no bundles */
     /*

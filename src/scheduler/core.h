@@ -87,8 +87,11 @@ struct acs_action {
     int host_native;
 };
 
-/* What a step may do; a mask. ACS_MAY_LOOK is used alone. */
-enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_INSERT = 4, ACS_MAY_ALL = 7, ACS_MAY_LOOK = 8 };
+/*
+ * What a step may do; a mask. ACS_MAY_LOOK is used alone. ACS_MAY_REST: it polls only where something needs to know what has
+ * completed: ops that wait for it, or a window that becomes full.
+ */
+enum { ACS_MAY_ISSUE = 1, ACS_MAY_HOST = 2, ACS_MAY_INSERT = 4, ACS_MAY_ALL = 7, ACS_MAY_LOOK = 8, ACS_MAY_REST = 16 };
 
 /*
  * What a caller waits for. In the core's list from acs_core_add_condition to acs_core_remove_condition; owned by the
@@ -173,12 +176,6 @@ typedef struct acs_overdue {
     acs_patience slots[ACS_SLOTS_MAX];
 } acs_overdue;
 
-/* Submissions since all slots of a device were polled. */
-typedef struct acs_since_poll {
-    uint32_t own; /* to that device */
-    uint32_t all;
-} acs_since_poll;
-
 struct acs_core {
     acs_lock lock;           /* rank CORE; guards every field below but the atomic ones */
     acs_window window;
@@ -215,7 +212,7 @@ struct acs_core {
     uint32_t batch_least;    /* least ops of a bundle, while `batching` */
     bool reads_clock;        /* polls are timed; constant */
     bool holding;            /* ready ops are deferred for a bundle, and no other op is ready */
-    acs_since_poll since_poll[ACS_DEVICES_MOST];
+    uint32_t since_poll;     /* ops and marks issued since all slots of a device were polled */
     uint32_t poll_next;      /* slot at which the next partial poll begins */
     uint32_t running;        /* issued ops that have not ended */
     uint32_t host_running;   /* host functions and library calls that are executing */

@@ -34,6 +34,8 @@ static inline bool acs_core_holds(const acs_core *core, const acs_entry *entry)
 void acs_core_insert_locked(acs_core *core, uint32_t most);
 /* Fill the action's batch with single ops, or with a bundle. `inserted`: an op entered the window in this step. */
 void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserted);
+/* An op was issued by this method: count it; change -1: it was not, after all. */
+void acs_core_count_issued_locked(acs_core *core, const acs_entry *entry, acs_issue_method method, int change);
 /* Book the results of a submitted batch. */
 void acs_core_book_batch_locked(acs_core *core, acs_action *action);
 
@@ -43,7 +45,9 @@ void acs_core_book_batch_locked(acs_core *core, acs_action *action);
 void acs_core_retire_locked(acs_core *core, uint32_t slot);
 /* Report and free all ended ops; release their records. */
 void acs_core_collect_locked(acs_core *core);
-/* An op failed: report it now, and end it once its slot waits are complete. `text`: static storage, or NULL. */
+/* An op failed: report it now. `text`: static storage, or NULL. */
+void acs_core_report_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text);
+/* And end it once its slot waits are complete. */
 void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text);
 /* The device is lost: end all its ops with ACS_ERR_DEVICE. The first call reports `error`. */
 void acs_core_fault_locked(acs_core *core, acs_error *error);
@@ -84,6 +88,14 @@ void acs_core_form_look_locked(acs_core *core, acs_action *action);
 void acs_core_list_awaited_locked(acs_core *core, acs_action *action);
 /* Add a poll of a slot, if it has recorded marks. */
 void acs_core_list_poll_locked(acs_core *core, acs_action *action, uint32_t slot);
+
+/* ----------------------------------------------------------------------------------------------------------- late.c */
+
+/*
+ * Where an issuing thread could not launch an op: decide what follows from it. False: that must wait, and nothing may be
+ * issued before.
+ */
+bool acs_core_late_locked(acs_core *core);
 
 /* -------------------------------------------------------------------------------------------------------- replays.c */
 

@@ -296,26 +296,29 @@ void acs_core_form_batch_locked(acs_core *core, acs_action *action, bool inserte
 
 /* ------------------------------------------------------------------------------------------------------------- book */
 
-static void count_method(acs_core *core, const acs_entry *entry, acs_issue_method method)
+/* The program asked for an op of this kind, and it was issued as a kernel. */
+static void count_became_kernel(acs_core *core, acs_op_kind asked, uint64_t change)
 {
-    acs_core_counters *c = &core->counters;
-    c->methods[method]++;
-    if (method != ACS_METHOD_LAUNCH)
-        return;
-    if (!core->batcher || !entry->bundleable)
-        c->launched_unfit++;
-    else if (entry->bounced)
-        c->launched_refused++;
-    else
-        c->launched_few++;
+    core->counters.kinds[asked] += change;
+    core->counters.copies_as_kernels += asked != ACS_KIND_CALL ? change : 0;
+    core->counters.calls_as_kernels += asked == ACS_KIND_CALL ? change : 0;
 }
 
-/* The program asked for an op of this kind, and it was issued as a kernel. */
-static void count_became_kernel(acs_core *core, acs_op_kind asked)
+void acs_core_count_issued_locked(acs_core *core, const acs_entry *entry, acs_issue_method method, int change)
 {
-    core->counters.kinds[asked]++;
-    core->counters.copies_as_kernels += asked != ACS_KIND_CALL;
-    core->counters.calls_as_kernels += asked == ACS_KIND_CALL;
+    acs_core_counters *c = &core->counters;
+    const uint64_t by = (uint64_t)(int64_t)change;
+    if (ACS_UNLIKELY(entry->asked != entry->kind))
+        count_became_kernel(core, entry->asked, by);
+    else
+        c->kinds[entry->asked] += by;
+    if (entry->asked == ACS_KIND_KERNEL)
+        c->methods[method] += by;
+    if (entry->asked == ACS_KIND_KERNEL && method == ACS_METHOD_LAUNCH)
+        *(!core->batcher || !entry->bundleable ? &c->launched_unfit
+          : entry->bounced                     ? &c->launched_refused
+                                               : &c->launched_few) += by;
+    c->shares += entry->share != 0 ? by : 0;
 }
 
 static void book_replay(acs_core *core, const acs_entry *entry)
@@ -330,22 +333,16 @@ static void book_replay(acs_core *core, const acs_entry *entry)
         c->kinds[ACS_KIND_KERNEL] += kernels;
         c->methods[ACS_METHOD_REPLAY] += kernels;
         for (uint64_t left = replay->on[word] & shape->became_kernel[word]; left; left &= left - 1)
-            count_became_kernel(core, shape->op[word * 64 + (uint32_t)__builtin_ctzll(left)]->asked);
+            count_became_kernel(core, shape->op[word * 64 + (uint32_t)__builtin_ctzll(left)]->asked, 1);
     }
     acs_core_replay_booked_locked(core, entry);
 }
 
 static void book_issued(acs_core *core, acs_entry *entry, acs_issue_method method)
 {
-    if (ACS_UNLIKELY(entry->asked != entry->kind))
-        count_became_kernel(core, entry->asked);
-    else
-        core->counters.kinds[entry->asked]++;
-    if (entry->asked == ACS_KIND_KERNEL)
-        count_method(core, entry, method);
+    acs_core_count_issued_locked(core, entry, method, 1);
     if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))
         book_replay(core, entry);
-    core->counters.shares += entry->share != 0;
     if (entry->slot >= 0) {
         acs_slots_append(&core->slots, entry);
         if (core->reads_clock)
@@ -381,19 +378,11 @@ static void book_refused(acs_core *core, acs_entry *entry, const acs_item *item)
     }
 }
 
-static const acs_item *find_fatal(const acs_batch *batch)
-{
-    for (uint32_t i = 0; i < batch->items_used; i++)
-        if (batch->items[i].status == ACS_ERR_DEVICE)
-            return &batch->items[i];
-    return NULL;
-}
-
 void acs_core_book_batch_locked(acs_core *core, acs_action *action)
 {
     if (action->batch.items_used == 0)
         return;
-    const acs_item *fatal = find_fatal(&action->batch);
+    const acs_item *fatal = acs_batch_fatal(&action->batch);
     core->window.dead |= fatal != NULL; /* before any op settles: no downstream op of a lost one may end well */
     acs_slots_batch_done(&core->slots, action->batch_id);
     uint64_t complete = 0; /* slots whose ops another thread's poll saw complete, while they were not booked */

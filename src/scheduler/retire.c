@@ -167,13 +167,18 @@ void acs_core_replay_sealed(acs_core *core, acs_record *record, acs_replay *repl
     acs_lock_release(&core->lock);
 }
 
-void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text)
+void acs_core_report_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text)
 {
     ACS_ASSERT(!entry->reported && status != ACS_OK); /* CORE-2 */
     entry->status = status;
     if (ACS_LIKELY(entry->kind != ACS_KIND_REPLAY)) /* its ops are reported when it ends */
         report_end(core, entry, native, text);
     entry->reported = 1;
+}
+
+void acs_core_fail_locked(acs_core *core, acs_entry *entry, acs_status status, int native, const char *text)
+{
+    acs_core_report_locked(core, entry, status, native, text);
     acs_window_drain(&core->window, entry, status, status == ACS_ERR_DEVICE ? 0 : entry->seq);
 }
 
@@ -209,7 +214,7 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
                 core->batcher->completed(core, entry);
             acs_window_fetch_behind(&core->window, entry);
             __builtin_prefetch(entry->op, 1); /* returns to its pool soon */
-            acs_window_end(&core->window, entry, ACS_OK, 0);
+            acs_window_end(&core->window, entry, entry->status, entry->status == ACS_OK ? 0 : entry->failed_by);
             ended++;
         }
         if (newest)
@@ -264,9 +269,10 @@ static void name_suspects(acs_core *core, acs_error *error)
     suspects s = {.error = error, .used = strlen(error->text)};
     for (uint32_t i = w->order_head; i; i = w->entries[i].order_next) {
         const acs_entry *entry = &w->entries[i];
-        if (entry->state == ACS_ENTRY_ISSUED && entry->kind == ACS_KIND_REPLAY)
+        const bool runs = entry->state == ACS_ENTRY_ISSUED && entry->status == ACS_OK; /* else it failed, or is skipped */
+        if (runs && entry->kind == ACS_KIND_REPLAY)
             name_replay(&s, entry->op->u.replay.replay);
-        else if (entry->state == ACS_ENTRY_ISSUED)
+        else if (runs)
             name_suspect(&s, entry->op);
     }
     if (s.more && s.used + 1 < sizeof error->text)
@@ -281,7 +287,8 @@ static void end_slot_ops(acs_core *core, acs_slot *slot)
         slot->head = entry->slot_next;
         slot->outstanding--;
         acs_core_running_locked(core, -1);
-        acs_window_end(&core->window, entry, ACS_ERR_DEVICE, 0);
+        acs_window_end(&core->window, entry, entry->status == ACS_OK ? ACS_ERR_DEVICE : entry->status,
+                       entry->status == ACS_OK ? 0 : entry->failed_by);
     }
     slot->tail = 0;
 }
@@ -335,6 +342,8 @@ void acs_core_fault_locked(acs_core *core, acs_error *error)
 
 void acs_core_lose(acs_core *core, acs_error *error)
 {
+    if (core->backend->queue)
+        core->backend->ops->settle(core->backend);
     ACS_HOLD(&core->lock);
     acs_core_fault_locked(core, error);
     acs_core_collect_locked(core);

@@ -36,11 +36,13 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, ac
     /* Of all slots at once: the pages of slots that are not used are not touched. */
     acs_mark *marks = acs_zeros((size_t)count * slots->mark_capacity, sizeof *marks);
     uint64_t *clocks = acs_zeros((size_t)count * count, sizeof *clocks);
+    uint16_t *spares = acs_zeros((size_t)count * slots->mark_capacity, sizeof *spares);
     for (uint32_t s = 0; s < count; s++) {
         slots->slot[s].marks = marks ? marks + (size_t)s * slots->mark_capacity : NULL;
+        slots->slot[s].spare_marks = spares ? spares + (size_t)s * slots->mark_capacity : NULL;
         slots->slot[s].clock = clocks ? clocks + (size_t)s * count : NULL;
     }
-    if (marks && clocks)
+    if (marks && clocks && spares)
         return ACS_OK;
     acs_slots_fini(slots);
     return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for %u slots", count);
@@ -79,6 +81,7 @@ void acs_slots_fini(acs_slots *slots)
 {
     acs_zeros_free(slots->slot[0].marks); /* all slots' */
     acs_zeros_free(slots->slot[0].clock);
+    acs_zeros_free(slots->slot[0].spare_marks);
     memset(slots, 0, sizeof *slots);
 }
 

@@ -36,6 +36,8 @@ typedef struct acs_slot {
     uint32_t mark_first;   /* ring of the marks not known to be complete */
     uint32_t mark_count;
     acs_mark *marks;
+    uint16_t *spare_marks; /* indices of complete marks; the latest is used next: the event of a new one takes 1.6 us */
+    uint32_t spares, marks_made;
     uint64_t *clock;
 } acs_slot;
 
@@ -79,6 +81,22 @@ typedef struct acs_slots {
 static inline uint32_t acs_slot_device(const acs_slots *slots, uint32_t slot)
 {
     return slots->devices == 1 ? 0 : slot % slots->devices;
+}
+
+/* Whether no other batch owns the slot. */
+static inline bool acs_slot_free(const acs_slot *slot, uint64_t batch_id)
+{
+    return slot->batch == 0 || slot->batch == batch_id;
+}
+
+static inline bool acs_slot_reached(const acs_slot *slot, uint64_t value)
+{
+    return value <= slot->completed || slot->outstanding == 0;
+}
+
+static inline const acs_entry *acs_slot_newest(const acs_slots *slots, const acs_slot *slot)
+{
+    return acs_ref_live(slots->window, slot->newest) ? &slots->window->entries[slot->newest.entry] : NULL;
 }
 
 /* Marks per slot for a window of `window` ops. */

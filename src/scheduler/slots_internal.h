@@ -13,22 +13,6 @@ bool acs_mark_room(const acs_slots *slots, const acs_slot *slot);
 /* Add a mark at the end of a slot; there must be room. The caller puts it into the batch. */
 acs_mark acs_mark_add(acs_slots *slots, uint32_t slot);
 
-/* Whether no other batch owns the slot. */
-static inline bool acs_slot_free(const acs_slot *slot, uint64_t batch_id)
-{
-    return slot->batch == 0 || slot->batch == batch_id;
-}
-
-static inline bool acs_slot_reached(const acs_slot *slot, uint64_t value)
-{
-    return value <= slot->completed || slot->outstanding == 0;
-}
-
-static inline const acs_entry *acs_slot_newest(const acs_slots *slots, const acs_slot *slot)
-{
-    return acs_ref_live(slots->window, slot->newest) ? &slots->window->entries[slot->newest.entry] : NULL;
-}
-
 /* An op was issued: update the bursts that the number of active slots depends on. */
 void acs_slots_fed(acs_slots *slots, const acs_entry *entry);
 /* The slot for an op, one of its device; -1: none now. `bundle`: the op is the first of a bundle. */

@@ -38,7 +38,7 @@ acs_mark acs_mark_add(acs_slots *slots, uint32_t s)
     ACS_ASSERT(slot->mark_count < slots->mark_capacity);                                                /* SLOT-2 */
     ACS_ASSERT(!slot->mark_count || mark_at(slots, slot, slot->mark_count - 1)->value <= slot->issued); /* SLOT-2 */
     mark->slot = (uint16_t)s;
-    mark->index = (uint16_t)((slot->mark_first + slot->mark_count) & (slots->mark_capacity - 1));
+    mark->index = slot->spares ? slot->spare_marks[--slot->spares] : (uint16_t)slot->marks_made++;
     mark->value = slot->issued;
     slot->mark_count++;
     slot->marked = slot->issued;
@@ -77,6 +77,7 @@ void acs_slots_completed(acs_slots *slots, uint32_t s, uint64_t value)
     if (value > slot->completed)
         slot->completed = value;
     while (slot->mark_count && mark_at(slots, slot, 0)->value <= slot->completed) {
+        slot->spare_marks[slot->spares++] = mark_at(slots, slot, 0)->index;
         slot->mark_first = (slot->mark_first + 1) & (slots->mark_capacity - 1);
         slot->mark_count--;
     }

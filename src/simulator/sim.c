@@ -84,6 +84,8 @@ static uint32_t count_complete(const acs_sim_state *s, const acs_mark *marks, ui
 {
     *known_at = 0;
     for (uint32_t n = 0; n < count; n++) {
+        if (acs_issue_queue_recorded(s->base.queue, marks[n].slot) < marks[n].value)
+            return n;
         const acs_sim_mark *mark = acs_sim_mark_at(s, &marks[n]);
         uint64_t at = mark->value == marks[n].value ? acs_sim_event_time(s->machine, mark->event - 1) : 0;
         if (mark->value < marks[n].value || at == ACS_SIM_NEVER)
@@ -237,6 +239,7 @@ static acs_status make_parts(acs_sim_state *s, const acs_backend_config *config)
     ACS_TRY(acs_call_slots_create(s->slots, &s->base.calls));
     ACS_TRY(acs_sim_methods_init(s, config));
     ACS_TRY(acs_sim_types_init(s));
+    ACS_TRY(acs_sim_queue_init(s, config->options));
     s->machine = acs_sim_create(&s->gpu, s->base.devices, acs_sim_on_told, s);
     if (s->machine && !s->by_seed)
         acs_sim_ask(s->machine, acs_sim_on_asked);
@@ -257,6 +260,7 @@ static void sim_close(acs_backend *backend)
     acs_sim_state *s = acs_sim_state_of(backend);
 
     s->faults.per_mille = 0; /* no faults hit what closing frees and calls */
+    acs_issue_queue_destroy(s->base.queue);
     acs_call_slots_destroy(s->base.calls, &s->base);
     acs_host_scratch_fini(&s->scratch);
     if (s->machine)
@@ -331,6 +335,7 @@ const acs_backend_ops acs_backend_sim = {
     .close = sim_close,
     .check = acs_sim_check,
     .submit = acs_sim_submit,
+    .settle = acs_sim_settle,
     .poll = sim_poll,
     .memory_alloc = sim_memory_alloc,
     .share_find = acs_sim_share_find,

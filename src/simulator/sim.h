@@ -41,6 +41,8 @@ void acs_sim_backend_at(acs_backend *backend, uint64_t now);
 bool acs_sim_backend_news(const acs_backend *backend, uint64_t since);
 /* Time at which the host can next see something new. ACS_SIM_NEVER: nothing will happen by itself. */
 uint64_t acs_sim_backend_next(const acs_backend *backend);
+/* Let one of the threads that issue (ACS_ISSUERS) carry out a command. False: none can. */
+bool acs_sim_backend_issues(acs_backend *backend);
 /* Number of injected faults, by kind. */
 const uint64_t *acs_sim_backend_faults(const acs_backend *backend);
 const acs_sim *acs_sim_backend_machine(const acs_backend *backend);

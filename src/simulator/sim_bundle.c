@@ -188,11 +188,17 @@ void acs_sim_submit_bundle(acs_sim_state *s, acs_batch *batch)
         set_all(batch, ACS_ERR_INTERNAL, 0, wrong);
         return;
     }
-    wrong = acs_sim_issue_order(s, batch, &batch->items[0]);
+    if (acs_sim_send(s, batch, &batch->items[0], false) == ACS_ISSUE_LATER) {
+        acs_sim_send_mark(s, &batch->items[last].after);
+        acs_bundle_refuse(batch);
+        return;
+    }
+    wrong = acs_sim_take_value(s, &batch->items[0]);
     s->slot[batch->items[0].slot].value = batch->items[last].value;
     if (!wrong)
         wrong = issue_bundle(s, batch);
     next = acs_sim_record_mark(s, &batch->items[last].after);
+    acs_issue_queue_record(s->base.queue, &batch->items[last].after);
     wrong = wrong ? wrong : next;
     if (wrong)
         set_all(batch, ACS_ERR_INTERNAL, 0, wrong);

@@ -63,10 +63,11 @@ static bool advance(acs_context *context, acs_sim_worker *worker)
 static bool step_by_seed(acs_context *context)
 {
     uint32_t first = acs_random_below(&context->sim_driver->random, context->sim_driver->count);
-    bool progress = false;
+    const bool queued = context->options.issuers > 0; /* the seed is asked for no more than it needs */
+    bool progress = queued && acs_random_below(&context->sim_driver->random, 2) && acs_sim_backend_issues(context->backend);
     for (uint32_t i = 0; i < context->sim_driver->count && !progress; i++)
         progress = advance(context, &context->sim_driver->workers[(first + i) % context->sim_driver->count]);
-    return progress;
+    return progress || (queued && acs_sim_backend_issues(context->backend));
 }
 
 static acs_sim_worker *earliest(acs_context *context)

@@ -126,6 +126,8 @@ typedef struct acs_sim_state {
     bool told;                /* whether an op ran or ended since this was cleared */
     bool running;             /* whether a poll is running bodies, with the lock released */
     bool lost;
+    bool takers;              /* threads that issue are played; constant */
+    const char *wrong;        /* a mistake of the core that no item has told yet */
 } acs_sim_state;
 
 static inline acs_sim_state *acs_sim_state_of(acs_backend *backend)
@@ -136,6 +138,18 @@ static inline acs_sim_state *acs_sim_state_of(acs_backend *backend)
 /* sim_issue.c */
 void acs_sim_submit(acs_backend *backend, acs_batch *batch);
 
+/* sim_launch.c */
+/* Set the status of an item, which was ACS_OK, if it cannot be issued. */
+void acs_sim_judge(acs_sim_state *s, acs_item *item);
+/* Hand an op, for which works and bodies are reserved, to the machine. */
+void acs_sim_launch_op(acs_sim_state *s, acs_record *op, uint32_t slot, uint8_t share);
+acs_status acs_sim_queue_init(acs_sim_state *s, const acs_options *options);
+/* Send an item, or the mark behind one that bounced, by way of the queues of s->base.queue. */
+acs_issue_way acs_sim_send(acs_sim_state *s, const acs_batch *batch, const acs_item *item, bool follows);
+void acs_sim_send_mark(acs_sim_state *s, const acs_mark *mark);
+/* settle of acs_backend_ops */
+void acs_sim_settle(acs_backend *backend);
+
 /* sim_kernel.c */
 acs_status acs_sim_share_find(acs_backend *backend, uint32_t device, uint32_t percent, acs_share_info *info);
 /* The multiprocessors of a kernel with this share (0: all) in a slot. */
@@ -145,11 +159,9 @@ void acs_sim_share_use(acs_sim_state *s, uint32_t slot, uint8_t share, acs_sim_k
 acs_sim_mark *acs_sim_mark_at(const acs_sim_state *s, const acs_mark *mark);
 /* Whether the item names slots and marks that exist. If not, it cannot be issued. */
 bool acs_sim_item_exists(const acs_sim_state *s, const acs_batch *batch, const acs_item *item);
-/*
- * Issue an item's marks, waits and value; acs_sim_record_mark: the mark behind it. @return NULL, or the core's
- * mistake.
- */
-const char *acs_sim_issue_order(acs_sim_state *s, const acs_batch *batch, const acs_item *item);
+/* Issue an item's value; a mark; a wait. @return NULL, or the core's mistake. */
+const char *acs_sim_take_value(acs_sim_state *s, const acs_item *item);
+const char *acs_sim_send_wait(acs_sim_state *s, const acs_mark *mark, uint32_t slot);
 const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark);
 void acs_sim_lose(acs_sim_state *s, acs_item *item, int native, const char *text);
 

@@ -11,22 +11,6 @@ typedef struct replay_launch {
     uint32_t slot;
 } replay_launch;
 
-static void launch(acs_sim_state *s, acs_record *op, uint32_t slot, uint8_t share)
-{
-    uint32_t stream = s->slot[slot].stream;
-    acs_sim_work *work = acs_sim_work_take(s, op, NULL, 0);
-    acs_sim_kernel kernel = acs_sim_draw_kernel(s, op, slot);
-
-    acs_sim_share_use(s, slot, share, &kernel);
-    s->now += op->kind == ACS_KIND_KERNEL ? s->gpu.host.launch : s->gpu.host.copy;
-    if (op->kind == ACS_KIND_KERNEL)
-        acs_sim_launch(s->machine, s->now, stream, &kernel, work);
-    else if (s->by_seed || op->kind == ACS_KIND_STREAM_WAIT)
-        acs_sim_delay(s->machine, s->now, stream, s->by_seed ? kernel.cta_ns : 0, work);
-    else
-        acs_sim_copy(s->machine, s->now, stream, ACS_SIM_WITHIN, 0, acs_record_copied(op), work);
-}
-
 /* One op of a replay that goes without a graph. */
 static acs_status launch_of_replay(void *user, acs_record *op, int *native, const char **text)
 {
@@ -39,7 +23,7 @@ static acs_status launch_of_replay(void *user, acs_record *op, int *native, cons
     *native = item.native;
     *text = item.text;
     if (item.status == ACS_OK)
-        launch(launching->s, op, launching->slot, 0);
+        acs_sim_launch_op(launching->s, op, launching->slot, 0);
     return item.status;
 }
 
@@ -53,29 +37,6 @@ static void launch_replay(acs_sim_state *s, const acs_item *item)
         (void)acs_replay_one_by_one(replay, launch_of_replay, &launching);
 }
 
-/* The share that the op asks for. */
-static uint8_t share_of(const acs_record *op)
-{
-    return op->flags & ACS_RECORD_SHARE ? op->u.launch.attributes.share : 0;
-}
-
-/* Set the item's status if it cannot be issued. */
-static void judge_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
-{
-    if (!acs_item_may_follow(batch, item)) {
-        acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
-        return;
-    }
-    if (item->slot < 0 || item->status != ACS_OK || item->op->kind == ACS_KIND_REPLAY)
-        return;
-    if (item->share != share_of(item->op))
-        acs_item_result(item, ACS_ERR_INTERNAL, 0, "an op with another share than its record has");
-    else if (!acs_host_runs(item->op))
-        acs_item_result(item, ACS_ERR_INTERNAL, 0, "this kind of op is not for a slot of the sim backend");
-    else
-        acs_sim_fault_item(&s->faults, item);
-}
-
 static void issue_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
 {
     const char *wrong;
@@ -84,21 +45,36 @@ static void issue_item(acs_sim_state *s, const acs_batch *batch, acs_item *item)
     if (!acs_sim_item_exists(s, batch, item))
         return;
     acs_item_result(item, ACS_OK, 0, NULL);
-    wrong = acs_sim_issue_order(s, batch, item);
+    const bool follows = acs_item_may_follow(batch, item);
+    const acs_issue_way way = acs_sim_send(s, batch, item, follows);
+    if (way == ACS_ISSUE_LATER && item->mark_after)
+        acs_sim_send_mark(s, &item->after);
+    if (way == ACS_ISSUE_LATER)
+        item->status = follows ? ACS_NOT_READY : ACS_ERR_SKIPPED;
+    if (s->lost)
+        acs_item_result(item, ACS_ERR_DEVICE, ACS_SIM_NATIVE_LOST, "the simulated device is lost");
+    if (way != ACS_ISSUE_NOW || s->lost)
+        return;
+    wrong = acs_sim_take_value(s, item);
     if (wrong)
         acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
-    judge_item(s, batch, item);
+    if (follows)
+        acs_sim_judge(s, item);
+    else
+        acs_item_result(item, ACS_ERR_SKIPPED, 0, NULL);
     const uint32_t ops = item->op && item->op->kind == ACS_KIND_REPLAY ? item->op->u.replay.replay->count : 1;
     if (item->status == ACS_OK && item->slot >= 0 && !(acs_sim_due_reserve(s, ops) && acs_sim_work_reserve(s, ops)))
         acs_sim_lose(s, item, 0, "no memory for an op that was issued");
     if (item->status == ACS_OK && item->slot >= 0 && item->op->kind == ACS_KIND_REPLAY)
         launch_replay(s, item);
     else if (item->status == ACS_OK && item->slot >= 0)
-        launch(s, item->op, (uint32_t)item->slot, item->share);
+        acs_sim_launch_op(s, item->op, (uint32_t)item->slot, item->share);
     wrong = item->mark_after ? acs_sim_record_mark(s, &item->after) : NULL;
+    if (item->mark_after)
+        acs_issue_queue_record(s->base.queue, &item->after);
     if (wrong && item->status == ACS_OK)
         acs_item_result(item, ACS_ERR_INTERNAL, 0, wrong);
-    if ((item->mark_count || item->mark_after) && acs_sim_fault(&s->faults, ACS_FAULT_EVENT))
+    if (item->mark_after && acs_sim_fault(&s->faults, ACS_FAULT_EVENT))
         acs_sim_lose(s, item, ACS_SIM_NATIVE_EVENT, "injected: an event could not be recorded");
     if (acs_sim_failed(s->machine))
         acs_sim_lose(s, item, 0, "no memory for the simulated machine");

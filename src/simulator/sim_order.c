@@ -63,7 +63,7 @@ const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark)
  * Send a wait. A completed mark may have been used again since the wait was decided. As on a GPU, the wait is then for
  * the later use.
  */
-static const char *send_wait(acs_sim_state *s, const acs_mark *mark, uint32_t slot)
+const char *acs_sim_send_wait(acs_sim_state *s, const acs_mark *mark, uint32_t slot)
 {
     const acs_sim_mark *recorded = acs_sim_mark_at(s, mark);
 
@@ -74,25 +74,14 @@ static const char *send_wait(acs_sim_state *s, const acs_mark *mark, uint32_t sl
     return NULL;
 }
 
-/*
- * Issue marks, waits and values in this order, so that the item's waits may name its own marks. All take effect, even
- * after a mistake of the core.
- */
-const char *acs_sim_issue_order(acs_sim_state *s, const acs_batch *batch, const acs_item *item)
+/* A mistake that came before, of a mark or wait that no item could tell, counts as well. */
+const char *acs_sim_take_value(acs_sim_state *s, const acs_item *item)
 {
-    const char *wrong = NULL, *next;
-
-    for (uint32_t i = 0; i < item->mark_count; i++) {
-        next = acs_sim_record_mark(s, &batch->marks[item->first_mark + i]);
-        wrong = wrong ? wrong : next;
-    }
-    for (uint32_t i = 0; i < item->wait_count && item->slot >= 0; i++) {
-        next = send_wait(s, &batch->waits[item->first_wait + i], (uint32_t)item->slot);
-        wrong = wrong ? wrong : next;
-    }
+    const char *wrong = s->wrong;
+    s->wrong = NULL;
     if (item->slot >= 0 && item->value <= s->slot[item->slot].value)
-        wrong = wrong ? wrong : "a value that is not above the ones issued before it";
-    else if (item->slot >= 0)
+        return wrong ? wrong : "a value that is not above the ones issued before it";
+    if (item->slot >= 0)
         s->slot[item->slot].value = item->value;
     return wrong;
 }

@@ -95,6 +95,15 @@ static inline bool acs_item_may_follow(const acs_batch *batch, const acs_item *i
     return true;
 }
 
+/* An item that found the device lost; NULL: none did. */
+static inline const acs_item *acs_batch_fatal(const acs_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->items_used; i++)
+        if (batch->items[i].status == ACS_ERR_DEVICE)
+            return &batch->items[i];
+    return NULL;
+}
+
 static inline void acs_item_result(acs_item *item, acs_status status, int native, const char *text)
 {
     item->status = status;

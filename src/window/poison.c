@@ -42,15 +42,17 @@ static void poison_any(acs_window *w, uint8_t access, acs_op failed_by)
 }
 
 /*
- * Whether memory of the op was freed behind it and partly handed out again. The new owner must not suffer, and the
- * rest belongs to nobody. The new block may be smaller than the op's.
+ * Whether memory of the op was freed behind it and partly handed out again, to op `last` or an earlier one. The new owner
+ * must not suffer, and the rest belongs to nobody. The new block may be smaller than the op's.
  */
-static bool reused_since(const acs_window *w, const acs_record *op, const acs_shape *shape)
+static bool reused_between(const acs_window *w, const acs_record *op, acs_op last, const acs_shape *shape)
 {
-    for (uint32_t i = 0; i < w->life_count; i++)
-        if (w->lives[i].seq > op->seq && w->holds[w->lives[i].join].generation == w->lives[i].generation &&
-            acs_shape_overlap(&w->lives[i].block, shape))
+    for (uint32_t i = 0; i < w->life_count; i++) {
+        const acs_life *life = &w->lives[i];
+        if (life->seq > op->seq && life->seq <= last && w->holds[life->join].generation == life->generation &&
+            acs_shape_overlap(&life->block, shape))
             return true;
+    }
     return false;
 }
 
@@ -70,7 +72,7 @@ void acs_depend_poison(acs_window *w, const acs_record *op, acs_op failed_by)
         bool all = segment->extent == ACS_EXTENT_ALL;
         if (!all && acs_shape_of(segment, &shape) != ACS_OK)
             continue;
-        if (!all && reused_since(w, op, &shape))
+        if (!all && reused_between(w, op, UINT64_MAX, &shape))
             continue;
         poison_any(w, segment->access, failed_by);
         const bool full = w->poisoned >= TUNE_REGIONS_POISONED;
@@ -118,6 +120,21 @@ acs_op acs_depend_cause(acs_window *w, const acs_record *op)
     for (uint32_t i = 0; i < op->segment_count && !cause && acs_window_has_poison(w); i++)
         cause = segment_cause(w, &op->segments[i]);
     return cause < op->seq ? cause : 0;
+}
+
+bool acs_depend_follows(const acs_window *w, const acs_record *up, const acs_record *down)
+{
+    if (up->any || down->any)
+        return acs_records_conflict(up, down);
+    for (uint32_t i = 0; i < up->segment_count; i++) {
+        const acs_segment *segment = &up->segments[i];
+        acs_shape shape;
+        const bool ends = segment->extent != ACS_EXTENT_ALL && acs_shape_of(segment, &shape) == ACS_OK &&
+                          reused_between(w, up, down->seq, &shape);
+        if (!ends && acs_segments_conflict(segment, 1, down->segments, down->segment_count))
+            return true;
+    }
+    return false;
 }
 
 static void forget_region(void *user, acs_region *region)

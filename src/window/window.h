@@ -361,6 +361,9 @@ static inline bool acs_window_has_poison(const acs_window *w)
 acs_op acs_depend_cause(acs_window *window, const acs_record *op);
 void acs_depend_poison(acs_window *window, const acs_record *op, acs_op failed_by);
 
+/* Whether `down`, a later op, is to be skipped if `up` has failed: it touches the same memory in the same life. */
+bool acs_depend_follows(const acs_window *window, const acs_record *up, const acs_record *down);
+
 /*
  * A replay turns out to be a chain of so many ops, not of one. Called before an op that depends on it is inserted.
  */

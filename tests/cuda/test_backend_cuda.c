@@ -253,12 +253,12 @@ static void event_that_cannot_be_made_or_recorded_is_replaced_by_a_wait(void **s
         batch_clear();
         acs_item *item = item_new(checked_kernel(), 1);
         item_mark_after(item, i);
+        item->after.value = 9;
         twin_fail(functions[i], CUDA_ERROR_OUT_OF_MEMORY, 0, 1);
         submit();
         assert_int_equal(item->status, ACS_OK);
         assert_string_equal(twin_log(), "launch 1;sync 1;");
         if (i == 0) { /* an event never made counts as complete; one made and not recorded does so by CUDA's rules */
-            item->after.value = 9;
             assert_int_equal(g_backend->ops->poll(g_backend, 1, &item->after, 1, &completed), ACS_OK);
             assert_int_equal(completed, 9);
         }
@@ -368,9 +368,9 @@ static void poll_finds_the_newest_complete_mark_whichever_it_is(void **state)
     (void)state;
     for (uint16_t i = 0; i < 20; i++)
         item_mark_before(item_new(NULL, -1), 1, i);
-    submit();
     for (uint32_t i = 0; i < 20; i++)
         g_batch.marks[i].value = 100 + i;
+    submit();
     for (uint32_t complete = 0; complete <= 20; complete++) {
         for (uint32_t count = 1; count <= 20; count++) {
             uint64_t value = 1;

@@ -131,3 +131,57 @@ model_mutant(sealed_without_the_lock replay_sealed scheduler/retire
     acs_lock_acquire(&core->lock);
     core->counters.unused += record->u.replay.span - replay->count;
 ]==])
+
+model_mutant(issue_given_early issue_give scheduler/issue_queue
+[==[
+    for (uint32_t i = 0; i < count; i++)
+        *at(q, r, tail + i) = commands[i];
+    atomic_store_explicit(&r->tail, tail + count, memory_order_release);            /* A */
+]==] [==[
+    atomic_store_explicit(&r->tail, tail + count, memory_order_release);            /* A */
+    for (uint32_t i = 0; i < count; i++)
+        *at(q, r, tail + i) = commands[i];
+]==])
+
+model_mutant(issue_empty_forgets issue_give scheduler/issue_queue
+[==[
+    if (count_left(&q->ring[s]))
+        atomic_fetch_or_explicit(&q->filled, 1ull << s, memory_order_relaxed); /* relaxed: who sees it loads `tail`, A */
+]==] [==[
+]==])
+
+model_mutant(issue_unrecorded_wait issue_takers scheduler/issue_queue
+[==[
+                return ACS_ISSUE_BLOCKED;
+            ops->wait(user, c->slot, c->share, &c->mark);
+]==] [==[
+                (void)0;
+            ops->wait(user, c->slot, c->share, &c->mark);
+]==])
+
+model_mutant(issue_claim_weakened issue_takers scheduler/issue_queue
+[==[
+        atomic_fetch_or_explicit(&q->claimed, bit, memory_order_acq_rel) & bit) /* D, F */
+]==] [==[
+        (atomic_store_explicit(&q->claimed, bit, memory_order_release), false)) /* D, F */
+]==])
+
+model_mutant(issue_halted_late issue_refused scheduler/issue_queue
+[==[
+    if (ACS_UNLIKELY(failed))
+        atomic_store_explicit(&q->halted, true, memory_order_release); /* E, F */
+    if (c->marks)
+        mark(q, &c->mark, ops, user);
+]==] [==[
+    if (c->marks)
+        mark(q, &c->mark, ops, user);
+    if (ACS_UNLIKELY(failed))
+        atomic_store_explicit(&q->halted, true, memory_order_release); /* E, F */
+]==])
+
+model_mutant(issue_stands_too_soon issue_refused scheduler/issue_queue
+[==[
+    return acs_issue_queue_halted(q) && atomic_load_explicit(&q->claimed, memory_order_acquire) == 0; /* D, F */
+]==] [==[
+    return acs_issue_queue_halted(q);
+]==])

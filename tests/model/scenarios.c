@@ -18,4 +18,6 @@ const model_scenario *const g_scenarios[] = {
     &scenario_worker_host, &scenario_worker_kernel, &scenario_replay_sealed,
     &scenario_replay_again, &scenario_replay_wait,
     &scenario_workers_kernel, &scenario_workers_devices,
+    &scenario_issue_give, &scenario_issue_takers, &scenario_issue_refused, &scenario_issue_room,
+    &scenario_issue_slot, &scenario_issue_beside,
     &scenario_caller_kernel, &scenario_callers_action, &scenario_callers, NULL};

@@ -19,6 +19,8 @@ extern const model_scenario scenario_litmus_sb, scenario_litmus_sb_fences, scena
     scenario_timeline_wait, scenario_default_open, scenario_default_retry, scenario_worker_queue, scenario_worker_settled,
     scenario_worker_wait, scenario_worker_callers, scenario_worker_room, scenario_worker_stop, scenario_worker_host,
     scenario_worker_kernel, scenario_replay_sealed, scenario_replay_again, scenario_replay_wait,
+    scenario_issue_give, scenario_issue_takers, scenario_issue_refused, scenario_issue_room,
+    scenario_issue_slot, scenario_issue_beside,
     scenario_workers_kernel, scenario_workers_devices, scenario_caller_kernel,
     scenario_callers_action, scenario_callers;
 

@@ -23,7 +23,7 @@ typedef struct settings {
     double seconds;
     unsigned hang;         /* seconds after which a program counts as hanging */
     int backend;
-    int64_t workers, wait, faults, window, issue; /* -1: chosen by the seed */
+    int64_t workers, issuers, wait, faults, window, issue; /* -1: chosen by the seed */
     bool threads, serial, disable, check, footprints, dense, lazy, decide, shares, variants, by_time, verbose, trace, shrink;
     const char *drop;      /* steps left out: "3,7-9" */
     int64_t order;         /* seed of the order, instead of the program's */
@@ -170,6 +170,8 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
     c->options.batch = PICK(&d, 1, 2, 7, 16, 16, 64);
     c->options.workers = s->workers >= 0 ? s->workers : PICK(&d, 0, 0, 1, 1, 2, 3, 5, 8);
     c->options.executors = PICK(&d, 1, 2, 3, 4);
+    c->options.issuers = s->issuers >= 0 ? s->issuers : (int64_t)(seed % 7) - 3; /* the other choices stay as they were */
+    c->options.issuers = c->options.issuers < 0 ? 0 : c->options.issuers;
     c->options.wait = s->wait >= 0 ? (int32_t)s->wait : (int32_t)PICK(&d, ACS_WAIT_GPU, ACS_WAIT_GPU, ACS_WAIT_HOST);
     c->options.spin_us = PICK(&d, 0, 0, 5, 50);
     c->options.seed = (int64_t)(seed & 0x7fffffff);
@@ -224,14 +226,14 @@ static void describe(char *text, size_t bytes, const random_config *c)
     snprintf(text, bytes,
              "seed %" PRIu64 ": %u steps, %u threads%s%s%s%s%s, backend %d, window %" PRId64 ", fifo %" PRId64
              ", streams %" PRId64 " (first %u, deep %u%s), joins %u, edges %u, marks %u (0: as usual), batch %" PRId64
-             ", workers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
+             ", workers %" PRId64 ", issuers %" PRId64 ", executors %" PRId64 ", wait %s, spin %" PRId64
              ", serial %d, disable %d, check %d, faults %" PRId64 " of %s, watchdog %" PRId64
              ", issue %s, kept nodes %" PRId64 ", pool %d, slack %" PRId64 ", %" PRId64 " devices%s%s"
              ", policy %d, rename %" PRId64,
              c->seed, c->ops, c->threads, c->baton ? " with a baton" : "", c->failing ? ", failing" : "",
              c->crowded ? ", crowded" : "", c->dense ? ", dense" : "", c->checker ? ", checked" : "", o->backend,
              o->window, o->fifo, o->streams, c->slots_first, c->slots_deep, c->slots_eager ? ", eager" : "", c->joins,
-             c->edges, c->marks, o->batch, o->workers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu",
+             c->edges, c->marks, o->batch, o->workers, o->issuers, o->executors, o->wait == ACS_WAIT_HOST ? "host" : "gpu",
              o->spin_us, o->serial, o->disable, o->check, o->faults, o->fault_kinds, o->watchdog_s,
              issue_names[o->issue], o->graph_nodes, o->pool, o->memory_slack, o->devices,
              c->lazy          ? ", lazy"
@@ -407,7 +409,7 @@ static int usage(const char *bad)
             "  --backend B    host, sim or cuda (default host)\n"
             "  --ops N        most steps of a program (default 300)\n"
             "  --threads      always several producing threads\n"
-            "  --workers N, --window N, --wait gpu|host   instead of the seed's choice\n"
+            "  --workers N, --issuers N, --window N, --wait gpu|host   instead of the seed's choice\n"
             "  --issue I      auto, launch, replay, layers, gpu or resident, instead of the seed's choice\n"
             "  --devices N    so many, 2 to 8 by the seed if 0 (default 1); cuda: with 0 on as many GPUs as there are\n"
             "  --faults N     sim, and cuda without a GPU: per mille of calls that fail\n"
@@ -498,6 +500,8 @@ static bool parse_value(settings *s, const char *name, const char *value)
         s->hang = number < 1 ? 1 : (unsigned)number;
     else if (strcmp(name, "--workers") == 0)
         s->workers = (int64_t)number;
+    else if (strcmp(name, "--issuers") == 0)
+        s->issuers = (int64_t)number;
     else if (strcmp(name, "--window") == 0)
         s->window = (int64_t)number;
     else if (strcmp(name, "--devices") == 0)
@@ -537,7 +541,8 @@ int main(int argc, char **argv); /* acs-sim compiles it under another name, whic
 
 int main(int argc, char **argv)
 {
-    settings s = {.programs = 200, .seed = 1, .ops = 300, .backend = ACS_BACKEND_HOST, .workers = -1, .wait = -1,
+    settings s = {.programs = 200, .seed = 1, .ops = 300, .backend = ACS_BACKEND_HOST,
+                  .workers = -1, .issuers = -1, .wait = -1,
                   .faults = -1, .window = -1, .issue = -1, .order = -1, .devices = 1, .hang = HANG_SECONDS};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;

@@ -469,7 +469,7 @@ static void next_does_not_poll_while_a_poll_is_under_way(void **state)
     rig_close(r);
 }
 
-static void next_lists_polls_with_a_batch_after_many_batches(void **state)
+static void next_lists_polls_with_a_batch_after_many_ops(void **state)
 {
     (void)state;
     rig *r = rig_make();
@@ -478,10 +478,11 @@ static void next_lists_polls_with_a_batch_after_many_batches(void **state)
     r->core.slots.mark_interval = 1;
     for (int i = 0; i < 20; i++)
         KERNEL(r, ACS_OUT(AT(i * 64), 8));
+    r->core.since_poll = r->core.window.limit / 2 - 8; /* as if so many were issued before */
     for (int i = 0; i < 16; i++)
         step(r);
     assert_int_equal(r->backend.submitted_count, 16);
-    assert_in_range(r->backend.polls, 1, 2 * SLOTS);
+    assert_in_range(r->backend.polls, 1, SLOTS);
     rig_close(r);
 }
 
@@ -587,7 +588,7 @@ int main(void)
         cmocka_unit_test(serial_issues_an_op_when_the_one_before_has_retired),
         cmocka_unit_test(disable_issues_in_program_order_in_one_slot),
         cmocka_unit_test(next_does_not_poll_while_a_poll_is_under_way),
-        cmocka_unit_test(next_lists_polls_with_a_batch_after_many_batches),
+        cmocka_unit_test(next_lists_polls_with_a_batch_after_many_ops),
         cmocka_unit_test(next_beside_a_batch_under_way_takes_other_slots_and_no_dependents),
         cmocka_unit_test(random_steps_end_every_op_once_and_leave_nothing),
         cmocka_unit_test(disable_with_two_bounced_items_in_a_batch_issues_both_again),

@@ -30,6 +30,16 @@ static acs_device_set *held_of(const acs_cuda_exec *exec, uint32_t op)
     return (acs_device_set *)(void *)(exec->held + (size_t)op * exec->stride);
 }
 
+acs_cuda_contents acs_cuda_contents_of(const acs_record *op)
+{
+    return (acs_cuda_contents){.grid = op->grid, .bytes = op->arg_bytes, .args = op->args};
+}
+
+void acs_cuda_exec_keep(acs_cuda_exec *exec, uint32_t word, uint64_t ops)
+{
+    exec->filled[word] |= ops;
+}
+
 /* -------------------------------------------------------------------------------------------------------- building */
 
 /* Add a node with the contents in `held`, or change the node to them. */

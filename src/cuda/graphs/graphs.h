@@ -136,8 +136,6 @@ struct acs_cuda_methods {
     _Atomic(CUfunction) own;        /* relaxed: a kernel of the library's own module; NULL: not loaded yet */
     uint64_t nodes_most;            /* most nodes of all cached graphs; constant */
     _Atomic uint32_t layers_losses; /* bundles since layers were the cheapest method for one */
-    _Atomic uint32_t launch_turn,
-        launch_ns; /* graphs/progress.c: batches of launches, and the host's time for a launch in ns */
     struct acs_cuda_word {
         _Atomic uint64_t value;
         uint64_t unused[7];
@@ -171,10 +169,7 @@ typedef struct acs_cuda_contents {
     bool cell_grid;           /* it takes its grid from the cell */
 } acs_cuda_contents;
 
-static inline acs_cuda_contents acs_cuda_contents_of(const acs_record *op)
-{
-    return (acs_cuda_contents){.grid = op->grid, .bytes = op->arg_bytes, .args = op->args};
-}
+acs_cuda_contents acs_cuda_contents_of(const acs_record *op);
 
 /* The op is decided. `head`: its decision has ended before the launch, so the head obeys its cell. */
 static inline void acs_cuda_contents_decide(acs_cuda_contents *contents, const acs_record *op, bool head)
@@ -242,10 +237,7 @@ bool acs_cuda_exec_ready(acs_cuda *self, const acs_cuda_exec *exec);
 void acs_cuda_exec_begin(acs_cuda_exec *exec);
 CUresult acs_cuda_exec_set(acs_cuda *self, acs_cuda_exec *exec, uint32_t op, const acs_cuda_contents *contents);
 /* Ops of this word, all switched on, stay as they are. */
-static inline void acs_cuda_exec_keep(acs_cuda_exec *exec, uint32_t word, uint64_t ops)
-{
-    exec->filled[word] |= ops;
-}
+void acs_cuda_exec_keep(acs_cuda_exec *exec, uint32_t word, uint64_t ops);
 /* The device's handle of an op's node; 0: it is fixed. */
 uint64_t acs_cuda_exec_node(const acs_cuda_exec *exec, uint32_t op);
 /* The launch ends at `value` of the slot. */

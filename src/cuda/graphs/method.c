@@ -190,7 +190,6 @@ static const acs_dag *dag_of(acs_cuda *self, bundle *b)
                                       .kernel_ns = kernel_ns(self, b->batch),
                                       .beside = b->batch->beside,
                                       .path = acs_dag_path(b->dag),
-                                      .launch_ns = acs_cuda_launch_ns(self),
                                       .device_ns = b->batch->device_ns,
                                       .slots = b->batch->slots,
                                       .threads = threads(b->batch),

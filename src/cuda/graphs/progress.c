@@ -1,6 +1,6 @@
 /*
- * Progress of slots, and the times of kernels and launches that are learnt from it. Called by submit.c around launches
- * and at polls, and by the issue methods. Without a timed bundle the times cost a poll one load. It never asks the
+ * Progress of slots, and the times of kernels that are learnt from it. Called by submit.c at polls, and by the issue
+ * methods. Without a timed bundle the times cost a poll one load. It never asks the
  * driver.
  *
  * One bundle per slot at a time is timed: from when all earlier ops were seen completed until the bundle was. Its time
@@ -84,35 +84,6 @@ static void learn_types(acs_cuda *self, const acs_cuda_times *w, uint64_t now_ns
         uint32_t known = atomic_load_explicit(&type->kernel_ns, memory_order_relaxed); /* relaxed, both: an estimate */
         atomic_store_explicit(&type->kernel_ns, acs_cost_model_learn(known, level), memory_order_relaxed);
     }
-}
-
-/* Every TUNE_LAUNCH_TIMED_TURNS-th batch of launches is timed. Relaxed, all: an estimate. */
-bool acs_cuda_launches_begin(acs_cuda *self, const acs_batch *batch, uint64_t *began_ns)
-{
-    acs_cuda_methods *methods = self->methods;
-    if (!methods || batch->bundle || batch->items_used < TUNE_LAUNCH_TIMED_LEAST)
-        return false;
-    for (uint32_t i = 0; i < batch->items_used; i++)
-        if (batch->items[i].op && batch->items[i].op->kind == ACS_KIND_REPLAY)
-            return false;
-    if (atomic_fetch_add_explicit(&methods->launch_turn, 1, memory_order_relaxed) % TUNE_LAUNCH_TIMED_TURNS != 0)
-        return false;
-    *began_ns = acs_clock_ns();
-    return true;
-}
-
-void acs_cuda_launches_end(acs_cuda *self, const acs_batch *batch, uint64_t began_ns)
-{
-    uint64_t each = (acs_clock_ns() - began_ns) / batch->items_used;
-    int64_t known = atomic_load_explicit(&self->methods->launch_ns, memory_order_relaxed);
-    int64_t now = each < TUNE_LAUNCH_NS_MOST ? (int64_t)each : TUNE_LAUNCH_NS_MOST;
-    known = known ? known + (now - known) / 8 : now;
-    atomic_store_explicit(&self->methods->launch_ns, (uint32_t)known, memory_order_relaxed);
-}
-
-uint32_t acs_cuda_launch_ns(acs_cuda *self)
-{
-    return atomic_load_explicit(&self->methods->launch_ns, memory_order_relaxed);
 }
 
 void acs_cuda_times_doubt(acs_cuda *self, const acs_batch *batch)
