@@ -17,8 +17,10 @@ bool bundle_open(bundle_world *world)
     memset(world, 0, sizeof *world);
     world->batch = &world->own_batch;
     bundle_prepare();
-    if (acs_options_init(&options, sizeof options) != ACS_OK ||
-        acs_backend_cuda.open(&config, &world->backend) != ACS_OK ||
+    if (acs_options_init(&options, sizeof options) != ACS_OK)
+        return false;
+    options.issuers = 0; /* an op that bounced is launched with its value again, before launch() returns */
+    if (acs_backend_cuda.open(&config, &world->backend) != ACS_OK ||
         acs_record_pool_create(BUNDLE_SLOTS * BUNDLE_RECORDS, &world->pool) != ACS_OK)
         return false;
     (void)acs_backend_cuda.decider(world->backend); /* bundles from the first op on */

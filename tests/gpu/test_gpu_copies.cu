@@ -80,6 +80,13 @@ static bool forms_bundles()
 
 /* ---------------------------------------------------------------------------------------------------- one at a time */
 
+/* Small copies are kernels where bundles are formed, but for the first ones: the library's device code comes later. */
+static void check_as_kernels(const acs_statistics &stats, uint64_t small)
+{
+    CHECK(stats.copies_as_kernels <= (forms_bundles() ? small : 0));
+    CHECK(!forms_bundles() || stats.copies_as_kernels > 0 || small < 300);
+}
+
 static void copies_leave_the_bytes_that_cuda_would()
 {
     acs_context *context = check_open_default();
@@ -100,7 +107,7 @@ static void copies_leave_the_bytes_that_cuda_would()
     const acs_statistics stats = check_stats(context);
     CHECK_EQ(stats.copies, all);
     CHECK_EQ(stats.kernels, 0);
-    CHECK_EQ(stats.copies_as_kernels, forms_bundles() ? small : 0);
+    check_as_kernels(stats, small);
     CHECK_STATUS(acs_close(context), ACS_OK);
 }
 
@@ -123,7 +130,7 @@ static void fills_leave_the_bytes_that_cuda_would()
     }
     const acs_statistics stats = check_stats(context);
     CHECK_EQ(stats.fills, all);
-    CHECK_EQ(stats.copies_as_kernels, forms_bundles() ? small : 0);
+    check_as_kernels(stats, small);
     CHECK_STATUS(acs_close(context), ACS_OK);
 }
 

@@ -36,6 +36,7 @@ static inline void device_open(bench_device *device, int graph_nodes)
 {
     acs_options options = check_options();
     options.graph_nodes = graph_nodes;
+    options.issuers = 0; /* the caller's thread launches all by itself, and is timed */
     acs_backend_config config = {.devices = 1, .options = &options, .slots = 8, .mark_capacity = 64};
     memset(device, 0, sizeof *device);
     CHECK_STATUS(acs_backend_cuda.open(&config, &device->backend), ACS_OK);
