@@ -310,6 +310,7 @@ const acs_backend_ops acs_backend_cuda = {
     .check = acs_cuda_check,
     .call_find = acs_cuda_call_find,
     .call_adapt = acs_cuda_call_adapt,
+    .replay_ready = acs_cuda_replay_ready,
     .elapsed = acs_cuda_elapsed,
     .poll = acs_cuda_poll,
     .stream_record = acs_cuda_stream_record,

@@ -24,6 +24,7 @@ typedef struct entering {
     const acs_record *record; /* NULL: `params` has the op */
     acs_op op, sealed;        /* results: its number, 0: it matches nothing; and that of a replay that was sealed */
     bool room;                /* false: a replay has to begin, and there was no room */
+    bool tried;               /* it is part of a trial, and goes the usual way */
 } entering;
 
 static bool repeats(const acs_known *known, const entering *e)
@@ -143,13 +144,16 @@ static bool join(acs_context *context, entering *e, acs_strand *strand, const ac
 {
     if (strand->replay && go_on(strand, known))
         return true;
+    const bool ends = strand->replay != NULL;
     const acs_op sealed = acs_strand_seal(context, strand);
     e->sealed = sealed ? sealed : e->sealed;
     if (!known->piece)
         return false;
     const uint32_t place = first_place(strand, known);
-    if (sealed && place)
+    if (ends && place)
         strand->learns = strand->repeat->misfits = true;
+    if (!known->piece->ready && !e->record)
+        return false;
     return acs_strand_open(context, strand, known->piece, place, &e->room);
 }
 
@@ -178,13 +182,17 @@ static void enter(acs_context *context, entering *e)
     if (!known || known->strand == ACS_STRAND_NONE)
         return;
     acs_strand *strand = &repeat->strands[known->strand];
+    if (!e->record && (strand->replay ? strand->trial : known->piece && !known->piece->ready))
+        return; /* it comes once more, with its record */
     acs_op sealed = seal_behind_unknown(context);
     e->sealed = sealed ? sealed : e->sealed;
     if (!join(context, e, strand, known))
         return;
     e->room = true;
-    e->op = add(e, strand, known);
-    context->repeats->entered++;
+    const acs_op number = add(e, strand, known);
+    e->tried = strand->trial;
+    e->op = e->tried ? 0 : number;
+    context->repeats->entered += !e->tried;
     acs_repeat_queued(repeat, known, e->op);
     fetch_next(known);
     if (strand->place < strand->piece->shape->ops)
@@ -197,7 +205,7 @@ static bool try_enter(acs_context *context, void *entering_op)
 {
     entering *e = entering_op;
     acs_repeats_lock(context->repeats);
-    if (!e->op) /* a wait may ask once more after success */
+    if (!e->op && !e->tried) /* a wait may ask once more after success */
         enter(context, e);
     acs_repeats_unlock(context->repeats);
     return e->room;
@@ -282,6 +290,10 @@ acs_op acs_repeats_queue(acs_draft *draft)
             acs_record_release(draft->records, draft->record);
             draft->record = NULL;
             return e.op;
+        }
+        if (e.tried) { /* relaxed: a counter */
+            atomic_fetch_add_explicit(&context->repeats->unmatched, 1, memory_order_relaxed);
+            return 0;
         }
     }
     pass_by(context, repeat, draft->record);

@@ -135,7 +135,7 @@ bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place)
 {
     const acs_piece *before = strand->piece;
     acs_replay *old = strand->replay, *replay = NULL;
-    if (piece->shape->ops <= strand->span)
+    if (strand->trial || (piece->ready && piece->shape->ops <= strand->span))
         replay = acs_piece_replay(piece);
     if (!replay)
         return false;
@@ -188,6 +188,16 @@ static void fit(acs_strand *strand)
 
 /* ------------------------------------------------------------------------------------------------------------ seal */
 
+/* A trial ends. The backend makes what the piece needs, now that it is known which of its ops change. */
+static void end_trial(acs_context *context, acs_strand *strand)
+{
+    acs_piece *piece = strand->piece;
+    if (!piece->ready)
+        piece->ready = context->backend->ops->replay_ready(context->backend, strand->replay, ++piece->asked);
+    acs_replay_give_back(strand->replay);
+    strand->replay = NULL;
+}
+
 acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
 {
     if (!strand->replay)
@@ -195,15 +205,20 @@ acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
     fit(strand);
     acs_replay *replay = strand->replay;
     const uint32_t place = strand->place;
-    ACS_ASSERT(replay->count > 0 && replay->count <= strand->span); /* RPT-2 */
+    ACS_ASSERT(replay->count > 0 && (strand->trial || replay->count <= strand->span)); /* RPT-2 */
     strand->repeat->replays++;
     strand->repeat->replayed += replay->count;
-    note_unused(strand->piece, replay->shape->ops - replay->count);
+    if (!strand->trial)
+        note_unused(strand->piece, replay->shape->ops - replay->count);
     if (strand->piece->wastes)
         strand->learns = strand->repeat->misfits = true;
     leave_out(strand, replay->shape->ops);
     strand->place = place; /* the next replay may go on here */
     tell_varies(strand->piece, replay);
+    if (strand->trial) {
+        end_trial(context, strand);
+        return 0;
+    }
     strand->latest[strand->sealed++ % TUNE_REPEAT_LATEST] = (acs_numbers){strand->number, replay->count};
     strand->replay = NULL;
     DL_DELETE2(context->repeats->open_strands, strand, open_prev, open_next);
@@ -212,18 +227,6 @@ acs_op acs_strand_seal(acs_context *context, acs_strand *strand)
 }
 
 /* ------------------------------------------------------------------------------------------------------------ open */
-
-/* Give the record the footprint that the window sees. False: no memory. */
-static bool set_segments(acs_context *context, acs_record *record, const acs_strand *strand)
-{
-    uint32_t count;
-    const acs_segment *segments = view(strand, &count);
-    if (acs_record_reserve(context->records, record, 0, 0, count) != ACS_OK)
-        return false;
-    memcpy(record->segments, segments, count * sizeof *segments);
-    record->segment_count = count;
-    return true;
-}
 
 /*
  * Queue the record of a replay, which is held until it is sealed. Returns its number; 0: no memory, for which no wait
@@ -238,7 +241,12 @@ static acs_op queue_record(acs_context *context, acs_record *record, const acs_s
     record->site = site;
     record->u.replay.replay = NULL;
     record->u.replay.span = span;
-    *room = !set_segments(context, record, strand);
+    uint32_t count;
+    const acs_segment *segments = view(strand, &count); /* the footprint that the window sees */
+    *room = acs_record_reserve(context->records, record, 0, 0, count) != ACS_OK;
+    if (!*room)
+        memcpy(record->segments, segments, count * sizeof *segments);
+    record->segment_count = *room ? 0 : count;
     if (ACS_UNLIKELY(context->recorder != NULL))
         acs_recorder_enter(context->recorder, record, acs_fifo_last(context->core.fifo) + 1);
     const acs_op number = *room ? 0 : acs_fifo_push(context->core.fifo, record);
@@ -250,29 +258,34 @@ static acs_op queue_record(acs_context *context, acs_record *record, const acs_s
 bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool *room)
 {
     acs_repeats *all = context->repeats;
+    const bool trial = !piece->ready;
     const uint32_t span = strand->longest > piece->shape->ops ? strand->longest : piece->shape->ops;
     acs_replay *replay = acs_piece_replay(piece);
-    acs_record *record = replay ? acs_record_acquire(context->records) : NULL;
-    *room = !replay && piece->made < TUNE_REPEAT_REPLAYS;
-    if (!record)
+    acs_record *record = replay && !trial ? acs_record_acquire(context->records) : NULL;
+    acs_op number = 0;
+    *room = trial || (!replay && piece->made < TUNE_REPEAT_REPLAYS);
+    if (!replay || (!trial && !record))
         return false;
-    if (all->open > 1)
-        seal_before(context, strand);
     ACS_ASSERT(waits_for_none(all, strand)); /* RPT-5 */
-    const acs_op number = queue_record(context, record, strand, piece->records[place]->site, span, room);
-    if (!number)
-        return false;
+    if (!trial) {
+        if (all->open > 1)
+            seal_before(context, strand);
+        number = queue_record(context, record, strand, piece->records[place]->site, span, room);
+        if (!number)
+            return false;
+        all->numbered += span;
+        DL_APPEND2(all->open_strands, strand, open_prev, open_next);
+    }
     acs_replay_begin(replay, number);
-    all->numbered += span;
     strand->began = piece->ops[place];
     strand->piece = piece;
     strand->filter = (acs_filter){{0}};
     strand->place = place;
     acs_strand_go_on(strand, place);
     strand->replay = replay;
+    strand->trial = trial;
     strand->record = record;
     strand->number = number;
     strand->span = span;
-    DL_APPEND2(all->open_strands, strand, open_prev, open_next);
     return true;
 }

@@ -22,6 +22,7 @@ acs_repeat *acs_repeat_get(acs_repeats *all, uint64_t key)
         return NULL;
     repeat->key = key;
     repeat->passes = 1;
+    repeat->at_once = all->at_once;
     HASH_ADD(hh, all->table, key, sizeof repeat->key, repeat);
     if (!repeat->hash_failed)
         return repeat;

@@ -98,6 +98,7 @@ acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t co
         ops[at]->piece = ops[at]->piece ? ops[at]->piece : piece;
     }
     piece->least = least;
+    piece->ready = repeat->at_once;
     LL_PREPEND(repeat->pieces, piece);
     give_to_strand(repeat, piece);
     repeat->place_count += count;

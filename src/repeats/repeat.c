@@ -44,6 +44,7 @@ acs_status acs_repeats_open(acs_context *context)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for a context's repeats");
     }
     all->most = fragment_most(context);
+    all->at_once = !context->backend->replays_later;
     context->repeats = all;
     if (context->options.repeats == ACS_REPEATS_AUTO)
         acs_automatic_start(context);

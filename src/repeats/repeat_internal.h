@@ -58,6 +58,8 @@ struct acs_piece {
     uint64_t changes_ns;       /* what changes of ops have cost of which replays were not told */
     uint64_t unused_ns;        /* what ops have cost that replays left out */
     bool wastes;               /* that was as much as a graph for such a fragment (the ski-rental rule) */
+    bool ready;                /* the backend issues its replays at once; before, it is tried */
+    uint32_t asked;            /* how often the backend was asked for that */
     uint32_t made;             /* replays made so far */
     acs_replay *replays[TUNE_REPEAT_REPLAYS];
 };
@@ -93,6 +95,7 @@ typedef struct acs_strand {
     /* the unsealed replay (RPT-2) */
     acs_replay *replay;        /* of `piece`; NULL: none is open */
     acs_filter filter;         /* of its ops */
+    bool trial;                /* its ops go the usual way, and it is not queued: it shows which of them change */
     acs_record *record;
     acs_op number;
     uint32_t span;
@@ -141,6 +144,7 @@ struct acs_repeat {
     uint64_t passes;           /* number of the pass that is under way, or comes next; from 1 */
     /* ops */
     acs_sightings sightings;
+    bool at_once;              /* pieces need not be made ready */
     acs_known **index;         /* by tag; index_mask + 1 elements */
     uint32_t index_mask, known_count;
     uint8_t marks;             /* marks given out, modulo 256 */
@@ -184,6 +188,7 @@ struct acs_repeats {
     acs_op numbered;      /* last number of which it is known that its op conflicts with no open strand, or is in one */
     uint32_t most;        /* most ops of a fragment; 0: the context has no replays; constant */
     uint32_t open;        /* passes under way; and one, if there are automatic ones */
+    bool at_once;         /* the backend issues any replay at once; constant */
     _Atomic bool automatic; /* passes begin by themselves; written under the lock */
     acs_repeat *found;    /* of the automatic pass that is under way; NULL: none is */
     uint32_t pass_most;   /* kernels by which passes without a period end */
@@ -296,7 +301,10 @@ void acs_pieces_to_strands(acs_repeat *repeat);
 void acs_pieces_sweep(acs_repeat *repeat);
 
 /* open.c */
-/* Begin a replay with the op at this place of the piece. False: it cannot begin; *room: a wait would not help. */
+/*
+ * Begin a replay with the op at this place of the piece; a trial if that is not ready. False: it cannot begin; *room: a wait
+ * would not help.
+ */
 bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool *room);
 /* The place of a piece behind all ops of the open replay; ACS_REPLAY_OPS + 1: it does not have them in this order. */
 uint32_t acs_strand_place_in(const acs_strand *strand, const acs_piece *piece);
@@ -309,7 +317,7 @@ bool acs_strand_move(acs_strand *strand, acs_piece *piece, uint32_t place);
 void acs_strand_go_on(acs_strand *strand, uint32_t place);
 /* The op at this place is not as in most replays. */
 void acs_strand_differs(acs_strand *strand, uint32_t place);
-/* Push the replay. @return its number, for waking the core; 0: none was open. */
+/* Push the replay. @return its number, for waking the core; 0: none was open, or a trial. */
 acs_op acs_strand_seal(acs_context *context, acs_strand *strand);
 /* Seal those that the op may conflict with; NULL: all. `cuts`: their fragments should end there. */
 acs_op acs_strands_seal(acs_context *context, const acs_record *op, bool cuts);

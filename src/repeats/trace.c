@@ -83,7 +83,7 @@ void acs_repeat_numbered(acs_repeat *repeat, acs_op number)
 {
     acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     acs_traced *last = trace->count ? &trace->ops[trace->count - 1] : NULL;
-    if (last && last->missed && !last->number)
+    if (last && !last->number)
         last->number = number;
 }
 
@@ -102,7 +102,7 @@ static acs_strand *strand_with(acs_repeat *repeat, acs_op op)
 {
     for (uint32_t s = 0; s < repeat->strand_count; s++) {
         acs_strand *strand = &repeat->strands[s];
-        if (strand->replay && op - strand->number < strand->replay->count)
+        if (strand->replay && !strand->trial && op - strand->number < strand->replay->count)
             return strand;
         for (uint32_t i = 0; i < TUNE_REPEAT_LATEST; i++)
             if (op - strand->latest[i].first < strand->latest[i].count)

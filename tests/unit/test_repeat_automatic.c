@@ -22,6 +22,35 @@ static void passes_end_at_waits_for_everything(void **state)
     }
 }
 
+/* Where replays have to be made ready first: until then kernels go the usual way, with arguments that change. */
+static void what_recurs_is_tried_until_it_is_ready(void **state)
+{
+    enum { READY_LATER = 3, TRIALS = 3 }; /* a seed with which the simulator does so, after so many at most */
+    acs_options options;
+    uint64_t trials = 0, replayed = 0;
+    assert_int_equal(acs_options_init(&options, sizeof options), ACS_OK);
+    options.backend = ACS_BACKEND_SIM;
+    options.seed = READY_LATER;
+    assert_int_equal(acs_open(&options, (acs_context **)state), ACS_OK);
+    memset(g_cells, 0, sizeof g_cells);
+    memset(g_truth, 0, sizeof g_truth);
+    for (uint32_t p = 0; replayed < OPS; p++) {
+        const acs_statistics before = stats(*state);
+        launch_all(*state, p);
+        assert_int_equal(acs_wait(*state, launch(*state, 0, COLUMNS, p)), ACS_OK);
+        launch_most(*state, 2 * p); /* a second fragment of each strand */
+        assert_right(*state);
+        replayed = stats(*state).replayed - before.replayed;
+        trials += p > 1 && replayed == 0;
+        assert_true(p > 1 || replayed == 0);
+        assert_true(p < 2 + TRIALS || replayed >= OPS);
+    }
+    assert_true(trials > 0);
+    const acs_statistics s = stats(*state);
+    assert_int_equal(s.unmatched + s.replayed, s.queued);
+    assert_int_equal(s.retired, s.queued);
+}
+
 static int fails(void *closure)
 {
     (void)closure;
@@ -386,6 +415,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(passes_end_at_waits_for_everything, open_one, close_quietly),
+        cmocka_unit_test_teardown(what_recurs_is_tried_until_it_is_ready, close_quietly),
         cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
         cmocka_unit_test(kernels_between_waits_that_are_few_are_launched),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),

@@ -144,6 +144,12 @@ void acs_cuda_exec_give(acs_cuda *self, acs_cuda_exec *exec)
     acs_graph_cache_launched(self->methods->cache, exec->copy, 0, 0);
 }
 
+bool acs_cuda_exec_exists(acs_cuda *self, uint64_t key)
+{
+    ACS_HOLD(&self->methods->lock);
+    return acs_graph_copies(self->methods->cache, key, NULL) > 0;
+}
+
 /* Whether another copy may be made, since one that runs cannot be launched beside itself. */
 static bool may_copy_locked(const acs_cuda_methods *methods, const acs_cuda_wanted *want)
 {

@@ -272,6 +272,7 @@ void acs_cuda_types_fini(acs_cuda *self);
 /* A request for a cached graph. */
 typedef struct acs_cuda_wanted {
     uint64_t key;
+    uint64_t older;     /* of a graph that will do until that one is built; 0: there is none */
     uint32_t nodes;
     int slot;
     /* sightings from which on it is built; UINT32_MAX: it is not built, and the sighting does not count */
@@ -284,6 +285,8 @@ typedef struct acs_cuda_wanted {
 } acs_cuda_wanted;
 /* Find a copy, which belongs to this thread until it is issued. *more: none was found, and one may be built. */
 acs_cuda_exec *acs_cuda_exec_find(acs_cuda *self, const acs_cuda_wanted *want, bool *more);
+/* Whether there is a copy, in any state. */
+bool acs_cuda_exec_exists(acs_cuda *self, uint64_t key);
 /* Whether one more graph fits into the budget; graphs are evicted for it. */
 bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes);
 /* The key's graph failed. If the error is not fatal, the key is not tried again. */
@@ -314,6 +317,8 @@ bool acs_cuda_builder_call(acs_cuda_builder *builder, bool (*call)(acs_cuda *sel
  * is built by another thread, for later; all others in the call.
  */
 acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want);
+/* Whether a replay's graph is there; if not it is built, unless the same was `asked` for in vain not long ago. */
+bool acs_cuda_exec_comes(acs_cuda *self, const acs_cuda_wanted *want, uint32_t asked);
 /* Launch a filled graph, unless filling failed (`filled`). ACS_OK or ACS_NOT_READY; a fatal error is noted. */
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled);
 

@@ -33,6 +33,7 @@ void acs_cuda_methods_init(acs_cuda *self, const acs_options *options)
     self->methods = methods;
     if (make_methods(self, methods, options)) {
         methods->builder = self->threads ? acs_cuda_builder_create(self) : NULL;
+        self->base.replays_later = methods->builder != NULL; /* else the thread that issues builds */
         self->base.bundle_most = TUNE_BUNDLE_MOST;
         return;
     }

@@ -69,16 +69,23 @@ static unsigned watch(acs_cuda *self, const acs_item *item, const acs_cuda_exec 
     return acs_cuda_watch_replay(self, item);
 }
 
+static acs_cuda_wanted wanted(acs_replay *r, int slot)
+{
+    const uint64_t id = r->shape->id << 16;
+    return (acs_cuda_wanted){.key = acs_hash64(~(id | (r->version & 0xffff))),
+                             .older = acs_hash64(~(id | ((r->version - 1) & 0xffff))), /* the host sets what varies since */
+                             .nodes = r->shape->ops + r->shape->ops / TUNE_GRAPH_PUBLISH_OPS + 1,
+                             .slot = slot,
+                             .sightings = 1,
+                             .replay = r};
+}
+
 /* Issue by the graph. ACS_NOT_READY: there is none, and nothing was issued. */
 static acs_status by_graph(acs_cuda *self, const acs_item *item)
 {
     acs_replay *r = item->op->u.replay.replay;
     const uint32_t places = r->shape->ops;
-    const acs_cuda_wanted want = {.key = acs_hash64(~(r->shape->id << 16 | (r->version & 0xffff))),
-                                  .nodes = places + places / TUNE_GRAPH_PUBLISH_OPS + 1,
-                                  .slot = item->slot,
-                                  .sightings = 1,
-                                  .replay = r};
+    const acs_cuda_wanted want = wanted(r, item->slot);
     acs_cuda_exec *exec = acs_cuda_has_code(self) ? acs_cuda_exec_get(self, &want) : NULL;
     if (!exec)
         return ACS_NOT_READY;
@@ -126,4 +133,15 @@ acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item)
     if (status != ACS_NOT_READY)
         return status;
     return acs_cuda_fault(self) ? ACS_ERR_DEVICE : acs_replay_one_by_one(item->op->u.replay.replay, launch_one, &to);
+}
+
+bool acs_cuda_replay_ready(acs_backend *backend, acs_replay *replay, uint32_t asked)
+{
+    acs_cuda *self = (acs_cuda *)backend;
+    if (!acs_cuda_has_code(self)) {
+        acs_cuda_code_ask(self);
+        return false;
+    }
+    const acs_cuda_wanted want = wanted(replay, 0);
+    return acs_cuda_exec_comes(self, &want, asked);
 }

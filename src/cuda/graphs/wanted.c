@@ -126,5 +126,22 @@ acs_cuda_exec *acs_cuda_exec_get(acs_cuda *self, const acs_cuda_wanted *want)
     if (exec || !more || acs_cuda_fault(self))
         return exec;
     again.sightings = UINT32_MAX; /* no copy can be built: take one that runs, to be launched behind itself */
-    return acs_cuda_exec_find(self, &again, &more);
+    exec = acs_cuda_exec_find(self, &again, &more);
+    again.key = want->older;
+    return exec || !want->older ? exec : acs_cuda_exec_find(self, &again, &more);
+}
+
+bool acs_cuda_exec_comes(acs_cuda *self, const acs_cuda_wanted *want, uint32_t asked)
+{
+    bool more = false;
+    if (acs_cuda_exec_exists(self, want->key))
+        return true;
+    if ((asked & (asked - 1)) || acs_cuda_fault(self)) /* to plan a graph takes as long as to launch some of its ops */
+        return false;
+    ACS_CUDA_SCOPE(self);
+    acs_cuda_exec *exec = scope.entered == CUDA_SUCCESS ? acs_cuda_exec_find(self, want, &more) : NULL;
+    exec = more ? build(self, want) : exec;
+    if (exec)
+        acs_cuda_exec_give(self, exec);
+    return exec != NULL;
 }
