@@ -543,6 +543,9 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
 
 void acs_repeat_destroy(acs_repeat *repeat)
 {
+    for (uint32_t s = 0; s < repeat->strand_count; s++)
+        if (repeat->strands[s].replay) /* a trial, of a pass that is open yet */
+            acs_replay_give_back(repeat->strands[s].replay);
     drop_pieces(repeat);
     acs_pieces_sweep(repeat);
     acs_known_drop(repeat, 0, true);
