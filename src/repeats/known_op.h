@@ -35,6 +35,7 @@ typedef struct acs_known {
     uint32_t last_pass;         /* that queued it, modulo 2^32 */
     uint32_t begun_pass, begun_ops; /* pass in which it began a fragment last, modulo 2^32, and the ops of the longest */
     uint32_t tag;               /* acs_known_op_tag */
+    uint32_t stamp;
     uint32_t refs;              /* of pieces; as long as there are any, its arguments stay */
     struct acs_known *same;     /* next one with the same place in the index */
     acs_record *op;             /* owned; with the segments, arguments and width above */

@@ -197,16 +197,6 @@ static void sequence_set(sequence *s, acs_known *const *ops, uint32_t count)
         acs_filter_add(&s->filter, ops[i]);
 }
 
-/* How many of the piece's ops the sequence has. */
-static uint32_t common(const acs_piece *piece, const sequence *s)
-{
-    uint32_t count = 0;
-    for (uint32_t at = 0; at < piece->shape->ops; at++)
-        count += acs_filter_has(&s->filter, piece->ops[at]) &&
-                 acs_sequence_place(s->ops, s->count, 0, piece->ops[at]) < s->count;
-    return count;
-}
-
 /* Of the joined ops those vary that vary in the piece, or are in one sequence only. */
 static void set_varies(acs_piece *to, const acs_joined *joined, const acs_piece *from)
 {
@@ -217,17 +207,21 @@ static void set_varies(acs_piece *to, const acs_joined *joined, const acs_piece 
     }
 }
 
-/*
- * Replace the piece by one that covers the sequence, too, if it does not become so long that most of it is left out.
- * NULL: it would be.
- */
+/* How long a piece may become that covers the sequence, too: else most of it would be left out. */
+static uint32_t longest(const acs_piece *piece, const sequence *s, uint32_t most)
+{
+    const uint32_t least = s->count < piece->least ? s->count : piece->least;
+    return least * TUNE_REPEAT_UNUSED < most ? least * TUNE_REPEAT_UNUSED : most;
+}
+
+/* Replace the piece by one that covers the sequence, too. NULL: it would become too long. */
 static acs_piece *extend(acs_repeat *repeat, acs_piece *piece, const sequence *s, uint32_t most)
 {
     acs_joined joined[ACS_REPLAY_OPS];
     acs_known *ops[ACS_REPLAY_OPS];
     const uint32_t least = s->count < piece->least ? s->count : piece->least;
-    const uint32_t longest = least * TUNE_REPEAT_UNUSED < most ? least * TUNE_REPEAT_UNUSED : most;
-    const uint32_t count = acs_sequences_join(piece->ops, piece->shape->ops, s->ops, s->count, joined, longest);
+    const uint32_t count =
+        acs_sequences_join(piece->ops, piece->shape->ops, s->ops, s->count, joined, longest(piece, s, most));
     for (uint32_t at = 0; at < count; at++)
         ops[at] = joined[at].op;
     acs_piece *extended = count ? acs_piece_make(repeat, ops, count, least) : NULL;
@@ -242,6 +236,9 @@ static acs_piece *extend(acs_repeat *repeat, acs_piece *piece, const sequence *s
 static acs_piece *covering(acs_repeat *repeat, const sequence *s)
 {
     acs_piece *piece, *best = NULL;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (!s->ops[i]->refs)
+            return NULL; /* no piece has this op */
     LL_FOREACH2 (repeat->strands[s->ops[0]->strand].pieces, piece, of_next) {
         const uint32_t ops = piece->shape->ops;
         const bool fits = ops >= s->count && ops <= s->count * TUNE_REPEAT_UNUSED;
@@ -252,15 +249,26 @@ static acs_piece *covering(acs_repeat *repeat, const sequence *s)
     return best;
 }
 
-/* The piece of the strand that has most of the sequence's ops; NULL: none has any. */
-static acs_piece *nearest(acs_repeat *repeat, const sequence *s)
+/* Of the pieces of the sequence's ops the one that has most of them, and may be extended; NULL: there is none. */
+static acs_piece *nearest(acs_repeat *repeat, const sequence *s, uint32_t most)
 {
-    acs_piece *piece, *best = NULL;
-    uint32_t most = 0;
-    LL_FOREACH2 (repeat->strands[s->ops[0]->strand].pieces, piece, of_next) {
-        const uint32_t ops = common(piece, s);
-        best = ops > most ? piece : best;
-        most = ops > most ? ops : most;
+    acs_piece *best = NULL;
+    uint32_t best_ops = 0;
+    const uint32_t stamp = ++repeat->stamps;
+    for (uint32_t i = 0; i < s->count; i++)
+        s->ops[i]->stamp = stamp;
+    for (uint32_t i = 0; i < s->count; i++) {
+        acs_piece *piece = s->ops[i]->piece;
+        uint32_t ops = 0;
+        if (!piece || piece->stamp == stamp)
+            continue;
+        piece->stamp = stamp;
+        for (uint32_t at = 0; at < piece->shape->ops; at++)
+            ops += piece->ops[at]->stamp == stamp;
+        if (ops <= best_ops || piece->shape->ops + s->count - ops > longest(piece, s, most))
+            continue;
+        best = piece;
+        best_ops = ops;
     }
     return best;
 }
@@ -285,7 +293,7 @@ static acs_piece *piece_for(acs_repeat *repeat, const sequence *s, uint32_t most
         return piece;
     if (piece)
         piece->wastes = false;
-    acs_piece *near = piece ? NULL : nearest(repeat, s);
+    acs_piece *near = piece ? NULL : nearest(repeat, s, most);
     made = near ? extend(repeat, near, s, most) : NULL;
     made = made ? made : acs_piece_make(repeat, s->ops, s->count, s->count);
     return made ? made : piece;

@@ -54,6 +54,7 @@ struct acs_piece {
     uint64_t varies[ACS_REPLAY_WORDS]; /* ops that differed from the shape's in a replay, or were left out */
     uint64_t told[ACS_REPLAY_WORDS];   /* the same, as replays are told, since `version` */
     uint32_t least;            /* least ops of the fragments that it was made for */
+    uint32_t stamp;
     uint32_t version;          /* 0: no replay was sealed yet */
     uint64_t changes_ns;       /* what changes of ops have cost of which replays were not told */
     uint64_t unused_ns;        /* what ops have cost that replays left out */
@@ -152,6 +153,7 @@ struct acs_repeat {
     acs_piece *pieces;
     acs_piece *replaced;       /* they go when their replays have ended */
     uint32_t place_count;      /* ops of all pieces, of replaced ones too */
+    uint32_t stamps;           /* given to ops and pieces that were looked at together */
     acs_strand *strands;
     uint32_t strand_count;
     uint32_t strands_ops;      /* kernels of the pass in which they were found */

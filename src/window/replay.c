@@ -12,17 +12,90 @@
 
 /* ---------------------------------------------------------------------------------------------------------- shapes */
 
+typedef uint64_t op_set[ACS_REPLAY_WORDS]; /* a bit for each place */
+
+/* A segment that touches something: its op, and the first and the last address. */
+typedef struct span {
+    uint64_t first, last;
+    const acs_segment *segment;
+    uint32_t at;
+} span;
+
+static int by_first(const void *left, const void *right)
+{
+    const span *a = left, *b = right;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* List the segments by their first addresses. A token's is its number: whether two conflict is looked at later. */
+static uint32_t list_spans(const acs_record *const *ops, uint32_t count, span *list)
+{
+    uint32_t used = 0;
+    for (uint32_t at = 0; at < count; at++)
+        for (uint32_t i = 0; i < ops[at]->segment_count; i++) {
+            const acs_segment *s = &ops[at]->segments[i];
+            const bool all = s->extent == ACS_EXTENT_ALL, bytes = acs_segment_has_bytes(s);
+            if (bytes || s->extent != ACS_EXTENT_BYTES)
+                list[used++] = (span){all ? 0 : s->base, all ? UINT64_MAX : bytes ? acs_segment_end(s) - 1 : s->base, s, at};
+        }
+    qsort(list, used, sizeof *list, by_first);
+    return used;
+}
+
+static void note_conflict(const span *a, const span *b, op_set *conflicts)
+{
+    const span *late = a->at > b->at ? a : b, *early = late == a ? b : a;
+    uint64_t *word = &conflicts[late->at][early->at / 64], bit = (uint64_t)1 << early->at % 64;
+    if (a->at != b->at && ((a->segment->access | b->segment->access) & ACS_WRITE) && !(*word & bit) &&
+        acs_segments_conflict(a->segment, 1, b->segment, 1))
+        *word |= bit;
+}
+
+/*
+ * Find the ops before each one that it conflicts with. A sweep over the addresses compares only what lies at the same place.
+ * False: no memory.
+ */
+static bool find_conflicts(const acs_record *const *ops, uint32_t count, op_set *conflicts)
+{
+    size_t segments = 1;
+    for (uint32_t at = 0; at < count; at++)
+        segments += ops[at]->segment_count;
+    span *list = malloc(2 * segments * sizeof *list), *open = list + segments;
+    const uint32_t used = list ? list_spans(ops, count, list) : 0;
+    for (uint32_t i = 0, opened = 0; i < used; i++) {
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < opened; k++) {
+            if (open[k].last < list[i].first)
+                continue;
+            note_conflict(&open[k], &list[i], conflicts);
+            open[kept++] = open[k];
+        }
+        open[kept] = list[i];
+        opened = kept + 1;
+    }
+    free(list);
+    return list != NULL;
+}
+
+/* The greatest place of a set that is not in the other; UINT32_MAX: there is none. */
+static uint32_t greatest(const uint64_t *a, const uint64_t *not_in)
+{
+    for (uint32_t word = ACS_REPLAY_WORDS; word-- > 0;) {
+        const uint64_t left = a[word] & ~not_in[word];
+        if (left)
+            return word * 64 + 63 - (uint32_t)__builtin_clzll(left);
+    }
+    return UINT32_MAX;
+}
+
 /*
  * Find the edges to op `at`, nearest first. An op that a nearer one already follows, by some path, needs no edge:
- * `before` has the ops that each op follows so, as a bit for each. False: too many edges.
+ * `before` has the ops that each op follows so. False: too many edges.
  */
-static bool add_edges(acs_replay_shape *shape, const acs_record *const *ops, uint32_t at,
-                      uint64_t (*before)[ACS_REPLAY_WORDS])
+static bool add_edges(acs_replay_shape *shape, uint32_t at, const op_set *conflicts, op_set *before)
 {
-    uint32_t used = shape->first_edge[at];
-    for (uint32_t up = at; up-- > 0;) {
-        if ((before[at][up / 64] >> up % 64 & 1) || !acs_records_conflict(ops[up], ops[at]))
-            continue;
+    uint32_t used = shape->first_edge[at], up;
+    while ((up = greatest(conflicts[at], before[at])) != UINT32_MAX) {
         if (used == ACS_BATCH_EDGES)
             return false;
         shape->edges[used++] = (uint16_t)up;
@@ -36,11 +109,15 @@ static bool add_edges(acs_replay_shape *shape, const acs_record *const *ops, uin
 
 static bool fill_shape(acs_replay_shape *shape, const acs_record *const *ops)
 {
-    uint64_t before[ACS_REPLAY_OPS][ACS_REPLAY_WORDS];
+    op_set conflicts[ACS_REPLAY_OPS], before[ACS_REPLAY_OPS];
+    memset(conflicts, 0, shape->ops * sizeof conflicts[0]);
     memset(before, 0, shape->ops * sizeof before[0]);
     shape->first_edge[0] = 0;
+    if (!find_conflicts(ops, shape->ops, conflicts))
+        return false;
     for (uint32_t at = 0; at < shape->ops; at++) {
-        if (!add_edges(shape, ops, at, before))
+        ACS_ASSERT(!ops[at]->any);
+        if (!add_edges(shape, at, (const op_set *)conflicts, before))
             return false;
         shape->arg_at[at + 1] = shape->arg_at[at] + ((ops[at]->arg_bytes_used + 15) & ~(uint32_t)15);
         shape->decisions[at / 64] |= (uint64_t)((ops[at]->flags & ACS_RECORD_DECISION) != 0) << at % 64;
