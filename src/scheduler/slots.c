@@ -223,6 +223,8 @@ static void plan_displacement(const acs_slots *slots, const acs_entry *entry, pl
     const acs_entry *newest = acs_slot_newest(slots, slot);
     if (!newest || slot->marked == slot->issued || acs_slot_reached(slot, slot->issued))
         return;
+    if (slots->limit == 1 && slots->devices == 1)
+        return; /* no other slot waits for it */
     const acs_slot_wait *slot_wait = &acs_entry_waits(slots->window, entry)[plan->slot];
     bool behind = (entry->wait_mask >> plan->slot & 1) && slot_wait->value == slot->issued;
     uint32_t others = newest->waiters - (behind && newest->state == ACS_ENTRY_ISSUING && newest->waiters ? 1 : 0);
