@@ -21,6 +21,7 @@ typedef struct copy {
     bool taken;
     int slot;       /* slot of the latest launch, which ends at `value` */
     uint64_t value;
+    uint64_t used;  /* when it was added or handed out last */
     keyed *of;
     struct copy *prev, *next;         /* list by use */
     struct copy *of_prev, *of_next;   /* list of the key, by use */
@@ -38,6 +39,7 @@ typedef struct seen {
     uint64_t key;
     uint64_t when;  /* number of the latest sighting; 0: the place is empty */
     uint32_t count;
+    uint64_t since; /* time of the first of these sightings */
 } seen;
 
 struct acs_graph_cache {
@@ -48,6 +50,7 @@ struct acs_graph_cache {
     keyed *table;
     copy *by_use;
     uint64_t sightings;
+    uint64_t uses;       /* the time: copies that were added or handed out */
     seen seen[TUNE_SEEN_SETS][TUNE_SEEN_WAYS];
 };
 
@@ -99,11 +102,18 @@ uint32_t acs_graph_cache_sight(acs_graph_cache *cache, uint64_t key)
     if (!place->when || place->key != key || now - place->when > TUNE_SEEN_AGE) {
         place->key = key;
         place->count = 0;
+        place->since = cache->uses;
     }
     place->when = now;
     if (place->count < UINT32_MAX)
         place->count++;
     return place->count;
+}
+
+uint64_t acs_graph_cache_since(acs_graph_cache *cache, uint64_t key)
+{
+    const seen *place = sighting_of(cache, key);
+    return place->key == key && place->count > 1 ? place->since : 0;
 }
 
 /* --------------------------------------------------------------------------------------------------------- copies */
@@ -129,6 +139,7 @@ static bool is_free(const acs_graph_cache *cache, const copy *c)
 /* Put a copy at the front of both lists. */
 static void list(acs_graph_cache *cache, copy *c)
 {
+    c->used = ++cache->uses;
     DL_PREPEND(cache->by_use, c);
     DL_PREPEND2(c->of->copies, c, of_prev, of_next);
 }
@@ -243,16 +254,17 @@ static void *throw_out(acs_graph_cache *cache, copy *c)
 }
 
 /*
- * The search begins with the copy used longest ago. If all free copies together would not make room, none is evicted.
+ * The search begins with the copy used longest ago. If all copies that may go together would not make room, none is
+ * evicted.
  */
-void *acs_graph_cache_evict(acs_graph_cache *cache, uint64_t nodes)
+void *acs_graph_cache_evict(acs_graph_cache *cache, uint64_t nodes, uint64_t before)
 {
     uint64_t room = cache->budget - cache->nodes;
     copy *c, *victim = NULL;
 
     if (nodes <= room || nodes > cache->budget || !cache->by_use)
         return NULL;
-    for (c = cache->by_use->prev;; c = c->prev) {
+    for (c = cache->by_use->prev; c->used <= before; c = c->prev) {
         if (is_free(cache, c)) {
             room += c->shown.nodes;
             victim = victim ? victim : c;
@@ -262,6 +274,12 @@ void *acs_graph_cache_evict(acs_graph_cache *cache, uint64_t nodes)
         if (c == cache->by_use)
             return NULL;
     }
+    return NULL;
+}
+
+bool acs_graph_cache_may_fit(const acs_graph_cache *cache, uint64_t nodes, uint64_t before)
+{
+    return acs_graph_cache_has_room(cache, nodes) || (cache->by_use && cache->by_use->prev->used <= before);
 }
 
 /* The entry of a key, created if needed; NULL: no memory. */

@@ -36,6 +36,12 @@ void acs_graph_cache_destroy(acs_graph_cache *cache);
  */
 uint32_t acs_graph_cache_sight(acs_graph_cache *cache, uint64_t key);
 
+/*
+ * The time of the key's first sighting; 0: it came once, or not at all. For a graph that comes again and again no graph goes
+ * that was used since. Else, with more of them than room, each would go before it comes again.
+ */
+uint64_t acs_graph_cache_since(acs_graph_cache *cache, uint64_t key);
+
 /* Take the free copy that was used last. NULL: there is none. */
 acs_graph_copy *acs_graph_cache_take(acs_graph_cache *cache, uint64_t key);
 /*
@@ -54,10 +60,12 @@ void acs_graph_cache_launched(acs_graph_cache *cache, acs_graph_copy *copy, int 
 void acs_graph_cache_completed(acs_graph_cache *cache, int slot, uint64_t value);
 
 /*
- * Make room for `nodes` more. @return an object that the caller has to destroy before it calls again. NULL: there is
- * room, or nothing can be evicted; acs_graph_cache_has_room tells which.
+ * Make room for `nodes` more. Copies that were used after the time `before` stay; UINT64_MAX: any may go. @return an
+ * object that the caller has to destroy before it calls again. NULL: there is room, or nothing can be evicted;
+ * acs_graph_cache_has_room tells which. acs_graph_cache_may_fit: false: there is no room, and nothing may go.
  */
-void *acs_graph_cache_evict(acs_graph_cache *cache, uint64_t nodes);
+void *acs_graph_cache_evict(acs_graph_cache *cache, uint64_t nodes, uint64_t before);
+bool acs_graph_cache_may_fit(const acs_graph_cache *cache, uint64_t nodes, uint64_t before);
 bool acs_graph_cache_has_room(const acs_graph_cache *cache, uint64_t nodes);
 /* Add a copy, in the state taken. NULL: no room, or no memory; the object stays the caller's. */
 acs_graph_copy *acs_graph_cache_add(acs_graph_cache *cache, uint64_t key, uint32_t nodes, void *object);

@@ -519,7 +519,7 @@ static void judge(acs_repeat *repeat)
 /* Whether there are too many ops, or by far more than a pass has: those of past passes do not come again. */
 static bool is_crowded(const acs_repeat *repeat)
 {
-    return repeat->known_count == TUNE_REPEAT_OPS || repeat->place_count >= TUNE_REPEAT_PLACES ||
+    return repeat->known_count == TUNE_REPEAT_OPS || repeat->place_count >= 2 * TUNE_REPEAT_OPS ||
            repeat->known_count > TUNE_REPEAT_KNOWN * kernels(repeat) + TUNE_REPEAT_KNOWN_LEAST;
 }
 
@@ -543,7 +543,7 @@ void acs_repeat_pass_end(acs_repeat *repeat, uint32_t most)
     acs_pieces_sweep(repeat);
     repeat->kept_ops += kernels(repeat);
     if (is_crowded(repeat))
-        forget(repeat, repeat->place_count >= TUNE_REPEAT_PLACES, false);
+        forget(repeat, repeat->place_count >= 2 * TUNE_REPEAT_OPS, false);
     else if (repeat->kept_ops >= TUNE_REPEAT_KEPT)
         forget_past(repeat);
     repeat->passes++;

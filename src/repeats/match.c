@@ -152,9 +152,7 @@ static bool join(acs_context *context, entering *e, acs_strand *strand, const ac
     const uint32_t place = first_place(strand, known);
     if (ends && place)
         strand->learns = strand->repeat->misfits = true;
-    if (!known->piece->ready && !e->record)
-        return false;
-    return acs_strand_open(context, strand, known->piece, place, &e->room);
+    return acs_strand_open(context, strand, known->piece, place, e->record != NULL, &e->room);
 }
 
 /* The repeat of the op's automatic pass; NULL: there are none. */

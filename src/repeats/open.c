@@ -255,16 +255,16 @@ static acs_op queue_record(acs_context *context, acs_record *record, const acs_s
     return number;
 }
 
-bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool *room)
+bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool may_try, bool *room)
 {
     acs_repeats *all = context->repeats;
-    const bool trial = !piece->ready;
     const uint32_t span = strand->longest > piece->shape->ops ? strand->longest : piece->shape->ops;
     acs_replay *replay = acs_piece_replay(piece);
+    const bool trial = !piece->ready;
     acs_record *record = replay && !trial ? acs_record_acquire(context->records) : NULL;
     acs_op number = 0;
     *room = trial || (!replay && piece->made < TUNE_REPEAT_REPLAYS);
-    if (!replay || (!trial && !record))
+    if (!replay || (trial ? !may_try : !record))
         return false;
     ACS_ASSERT(waits_for_none(all, strand)); /* RPT-5 */
     if (!trial) {

@@ -109,10 +109,13 @@ acs_op acs_automatic_stop(acs_context *context)
  */
 static void lengthen(acs_repeats *all, uint32_t ops, bool torn)
 {
-    const uint32_t most = torn ? 2 * all->pass_most : 2 * (all->unwaited + ops);
-    all->unwaited = torn && most < TUNE_REPEAT_PASS_MOST ? all->unwaited + ops : 0;
-    if (most > all->pass_most)
-        all->pass_most = most < TUNE_REPEAT_PASS_MOST ? most : TUNE_REPEAT_PASS_MOST;
+    const uint32_t step = all->unwaited + ops; /* kernels since such a wait */
+    const bool whole = !torn && step <= TUNE_REPEAT_OPS;
+    const uint32_t most = whole ? 2 * step : 2 * all->pass_most;
+    const uint32_t limit = whole ? TUNE_REPEAT_OPS : TUNE_REPEAT_PASS_MOST;
+    all->unwaited = !torn ? 0 : step < TUNE_REPEAT_OPS ? step : TUNE_REPEAT_OPS;
+    if (most > all->pass_most && all->pass_most < limit)
+        all->pass_most = most < limit ? most : limit;
 }
 
 /*

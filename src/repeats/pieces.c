@@ -10,9 +10,17 @@
 
 acs_replay *acs_piece_replay(acs_piece *piece)
 {
-    for (uint32_t i = 0; i < piece->made; i++)
-        if (acs_replay_is_free(piece->replays[i]))
-            return piece->replays[i];
+    for (uint32_t i = 0; i < piece->made; i++) {
+        acs_replay *replay = piece->replays[i];
+        if (!acs_replay_is_free(replay))
+            continue;
+        if (ACS_UNLIKELY(replay->one_by_one) && piece->asked) { /* its graph has gone: it is to be made again */
+            piece->ready = false;
+            piece->asked = 0;
+        }
+        replay->one_by_one = false;
+        return replay;
+    }
     acs_replay *made = piece->made < TUNE_REPEAT_REPLAYS ? acs_replay_create(piece->shape) : NULL;
     if (made)
         piece->replays[piece->made++] = made;
@@ -86,7 +94,7 @@ void acs_pieces_to_strands(acs_repeat *repeat)
 
 acs_piece *acs_piece_make(acs_repeat *repeat, acs_known *const *ops, uint32_t count, uint32_t least)
 {
-    acs_piece *piece = repeat->place_count + count <= TUNE_REPEAT_PLACES ? calloc(1, sizeof *piece) : NULL;
+    acs_piece *piece = repeat->place_count + count <= 2 * TUNE_REPEAT_OPS ? calloc(1, sizeof *piece) : NULL;
     if (!piece)
         return NULL;
     if (!fill_piece(piece, ops, count)) {

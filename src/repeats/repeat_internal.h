@@ -304,10 +304,11 @@ void acs_pieces_sweep(acs_repeat *repeat);
 
 /* open.c */
 /*
- * Begin a replay with the op at this place of the piece; a trial if that is not ready. False: it cannot begin; *room: a wait
- * would not help.
+ * Begin a replay with the op at this place of the piece; a trial if that is not ready, and `may_try`. False: it cannot
+ * begin; *room: a wait would not help.
  */
-bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool *room);
+bool acs_strand_open(acs_context *context, acs_strand *strand, acs_piece *piece, uint32_t place, bool may_try,
+                     bool *room);
 /* The place of a piece behind all ops of the open replay; ACS_REPLAY_OPS + 1: it does not have them in this order. */
 uint32_t acs_strand_place_in(const acs_strand *strand, const acs_piece *piece);
 /*

@@ -27,7 +27,7 @@ static bool reserve_one(acs_sightings *s)
     const uint32_t size = s->places ? s->mask + 1 : 0;
     if (2 * s->count < size)
         return true;
-    if (size >= 2 * TUNE_REPEAT_SIGHTINGS) {
+    if (size >= 4 * TUNE_REPEAT_OPS) {
         memset(s->places, 0, size * sizeof *s->places);
         s->count = 0;
         return true;

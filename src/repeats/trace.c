@@ -11,7 +11,7 @@ static void trace_add(acs_repeat *repeat, acs_known *op, acs_op number)
     acs_pass_trace *trace = acs_repeat_trace(repeat, repeat->passes);
     if (trace->count == trace->room) {
         const uint32_t room = trace->room ? 2 * trace->room : 256;
-        acs_traced *grown = room <= TUNE_REPEAT_PASS_MOST ? realloc(trace->ops, room * sizeof *grown) : NULL;
+        acs_traced *grown = room <= TUNE_REPEAT_OPS ? realloc(trace->ops, room * sizeof *grown) : NULL;
         if (!grown)
             return;
         trace->ops = grown;

@@ -86,7 +86,8 @@ static void destroy_all_graphs(const issuing *t, uint64_t budget)
 {
     void *object;
 
-    while ((object = acs_graph_cache_evict(t->methods->cache, budget - acs_graph_cache_nodes(t->methods->cache) + 1)))
+    while ((object = acs_graph_cache_evict(t->methods->cache, budget - acs_graph_cache_nodes(t->methods->cache) + 1,
+                                           UINT64_MAX)))
         destroy_graph(t, object);
 }
 
@@ -100,7 +101,7 @@ static acs_graph_copy *instantiate(const issuing *t, uint64_t key, uint32_t node
 
     if (acs_sim_fault(&t->s->faults, ACS_FAULT_METHOD))
         return NULL;
-    while ((object = acs_graph_cache_evict(t->methods->cache, nodes)))
+    while ((object = acs_graph_cache_evict(t->methods->cache, nodes, UINT64_MAX)))
         destroy_graph(t, object);
     graph = acs_graph_cache_has_room(t->methods->cache, nodes) ? take_graph(t->s) : ACS_SIM_NONE;
     if (graph == ACS_SIM_NONE)

@@ -56,6 +56,7 @@ typedef struct acs_replay {
      */
     uint64_t varies[ACS_REPLAY_WORDS];
     uint32_t version;
+    bool one_by_one;    /* the backend had to issue it so: what issues it at once has gone */
     uint32_t count;     /* its ops */
     acs_replay_end *ends; /* room for an element for each place */
     uint32_t end_count; /* written by the thread that has the replay's action */

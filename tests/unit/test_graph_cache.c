@@ -131,7 +131,7 @@ static void step_add(fixture *f, uint64_t key, uint32_t nodes)
     acs_graph_copy *copy;
     void *object = (void *)++f->objects, *gone;
 
-    while ((gone = acs_graph_cache_evict(f->kept, nodes))) {
+    while ((gone = acs_graph_cache_evict(f->kept, nodes, UINT64_MAX))) {
         victim = model_to_evict(f, nodes);
         assert_non_null(victim);
         assert_ptr_equal(gone, victim->object);
@@ -235,17 +235,17 @@ static void busy_copy_is_neither_given_out_nor_evicted(void **state)
     acs_graph_copy *copy = acs_graph_cache_add(f->kept, 1, BUDGET, &object);
 
     assert_null(acs_graph_cache_take(f->kept, 1));
-    assert_null(acs_graph_cache_evict(f->kept, 1));
+    assert_null(acs_graph_cache_evict(f->kept, 1, UINT64_MAX));
     acs_graph_cache_launched(f->kept, copy, 1, 5);
     acs_graph_cache_completed(f->kept, 1, 4);
     acs_graph_cache_completed(f->kept, 2, 9);
     assert_null(acs_graph_cache_take(f->kept, 1));
-    assert_null(acs_graph_cache_evict(f->kept, 1));
+    assert_null(acs_graph_cache_evict(f->kept, 1, UINT64_MAX));
     assert_false(acs_graph_cache_has_room(f->kept, 1));
     acs_graph_cache_completed(f->kept, 1, 5);
     assert_ptr_equal(acs_graph_cache_take(f->kept, 1), copy);
     use(f, copy);
-    assert_ptr_equal(acs_graph_cache_evict(f->kept, 1), &object);
+    assert_ptr_equal(acs_graph_cache_evict(f->kept, 1, UINT64_MAX), &object);
     assert_null(acs_graph_cache_take(f->kept, 1));
 }
 
@@ -255,7 +255,7 @@ static void graph_beyond_the_budget_throws_nothing_out(void **state)
     int object;
 
     use(f, acs_graph_cache_add(f->kept, 1, 2, &object));
-    assert_null(acs_graph_cache_evict(f->kept, BUDGET + 1));
+    assert_null(acs_graph_cache_evict(f->kept, BUDGET + 1, UINT64_MAX));
     assert_null(acs_graph_cache_add(f->kept, 2, BUDGET + 1, &object));
     assert_int_equal(acs_graph_cache_count(f->kept), 1);
 }
@@ -270,13 +270,35 @@ static void sightings_begin_again_when_the_last_copy_is_evicted(void **state)
         assert_int_equal(acs_graph_cache_sight(f->kept, 1), i);
     use(f, acs_graph_cache_add(f->kept, 1, BUDGET / 2, &object[0]));
     use(f, acs_graph_cache_add(f->kept, 1, BUDGET / 2, &object[1]));
-    assert_non_null(acs_graph_cache_evict(f->kept, BUDGET / 2));
+    assert_non_null(acs_graph_cache_evict(f->kept, BUDGET / 2, UINT64_MAX));
     assert_int_equal(acs_graph_cache_sight(f->kept, 1), 6);
-    assert_non_null(acs_graph_cache_evict(f->kept, BUDGET));
+    assert_non_null(acs_graph_cache_evict(f->kept, BUDGET, UINT64_MAX));
     assert_int_equal(acs_graph_cache_sight(f->kept, 1), 1);
     acs_graph_cache_sight(f->kept, 1);
     (void)acs_graph_cache_drop(f->kept, acs_graph_cache_add(f->kept, 1, 1, &object[0]));
     assert_int_equal(acs_graph_cache_sight(f->kept, 1), 3); /* it was not for want of room */
+}
+
+/* More graphs come again and again than there is room for: those that are there stay, until they no longer come. */
+static void graph_that_comes_again_evicts_only_what_does_not(void **state)
+{
+    fixture *f = *state;
+    int object[2];
+    acs_graph_cache_sight(f->kept, 1);
+    use(f, acs_graph_cache_add(f->kept, 1, BUDGET, &object[0]));
+    for (int pass = 0; pass < 3; pass++) { /* both come in each pass */
+        acs_graph_cache_sight(f->kept, 2);
+        assert_int_equal(acs_graph_cache_since(f->kept, 2) != 0, pass > 0);
+        assert_false(acs_graph_cache_may_fit(f->kept, 1, acs_graph_cache_since(f->kept, 2)));
+        assert_null(acs_graph_cache_evict(f->kept, 1, acs_graph_cache_since(f->kept, 2)));
+        use(f, acs_graph_cache_take(f->kept, 1));
+    }
+    assert_int_equal(acs_graph_cache_since(f->kept, 3), 0);
+    for (int pass = 0; pass < 2; pass++) { /* only another one does */
+        acs_graph_cache_sight(f->kept, 3);
+        assert_int_equal(acs_graph_cache_may_fit(f->kept, 1, acs_graph_cache_since(f->kept, 3)), pass > 0);
+    }
+    assert_ptr_equal(acs_graph_cache_evict(f->kept, 1, acs_graph_cache_since(f->kept, 3)), &object[0]);
 }
 
 static void sightings_are_counted_and_age(void **state)
@@ -329,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(busy_copy_is_neither_given_out_nor_evicted, setup, teardown),
         cmocka_unit_test_setup_teardown(graph_beyond_the_budget_throws_nothing_out, setup, teardown),
         cmocka_unit_test_setup_teardown(sightings_begin_again_when_the_last_copy_is_evicted, setup, teardown),
+        cmocka_unit_test_setup_teardown(graph_that_comes_again_evicts_only_what_does_not, setup, teardown),
         cmocka_unit_test_setup_teardown(sightings_are_counted_and_age, setup, teardown),
         cmocka_unit_test_setup_teardown(count_of_a_key_among_few_ages_too, setup, teardown),
         cmocka_unit_test_setup_teardown(drain_gives_every_object_once, setup, teardown),

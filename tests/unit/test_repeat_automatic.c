@@ -51,6 +51,22 @@ static void what_recurs_is_tried_until_it_is_ready(void **state)
     assert_int_equal(s.retired, s.queued);
 }
 
+/* A step of more kernels than passes have that end by their length, and more than any table begins with. */
+static void a_long_step_recurs_whole(void **state)
+{
+    enum { STEP = TUNE_REPEAT_PASS_MOST + 4000, CELLS = TALL * MANY, PASSES = 5 };
+    acs_context *context = *state;
+    acs_statistics before = {0};
+    for (int p = 0; p < PASSES; p++) {
+        before = stats(context);
+        for (uint32_t i = 0; i < STEP; i++) /* all different */
+            assert_true(launch(context, i % CELLS, (i % CELLS * 7 + i / CELLS + 1) % CELLS, i) > 0);
+        assert_right(context);
+    }
+    assert_int_equal(stats(context).replayed - before.replayed, STEP);
+    assert_true(stats(context).replays - before.replays <= STEP / 100);
+}
+
 static int fails(void *closure)
 {
     (void)closure;
@@ -416,6 +432,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(passes_end_at_waits_for_everything, open_one, close_quietly),
         cmocka_unit_test_teardown(what_recurs_is_tried_until_it_is_ready, close_quietly),
+        cmocka_unit_test_setup_teardown(a_long_step_recurs_whole, open_one, close_quietly),
         cmocka_unit_test(a_block_handed_out_again_hides_no_failure),
         cmocka_unit_test(kernels_between_waits_that_are_few_are_launched),
         cmocka_unit_test_setup_teardown(a_loop_without_waits_is_found, open_one, close_quietly),

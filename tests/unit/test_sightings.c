@@ -18,7 +18,7 @@ static uint64_t hash_of(uint32_t number)
 static void kernels_are_seen_again_in_later_passes_only(void **state)
 {
     (void)state;
-    enum { KERNELS = TUNE_REPEAT_SIGHTINGS / 2, PASSES = 5 };
+    enum { KERNELS = TUNE_REPEAT_OPS, PASSES = 5 };
     acs_sightings s = {0};
     for (uint64_t pass = 1; pass <= PASSES; pass++)
         for (int time = 0; time < 2; time++) /* a pass queues each one twice */
@@ -35,13 +35,13 @@ static void without_room_all_are_forgotten(void **state)
 {
     (void)state;
     acs_sightings s = {0};
-    for (uint32_t i = 0; i < TUNE_REPEAT_SIGHTINGS; i++)
+    for (uint32_t i = 0; i < 2 * TUNE_REPEAT_OPS; i++)
         assert_false(acs_sightings_had(&s, hash_of(i), 1));
     const uint32_t most = s.mask + 1;
-    assert_false(acs_sightings_had(&s, hash_of(TUNE_REPEAT_SIGHTINGS), 1));
+    assert_false(acs_sightings_had(&s, hash_of(2 * TUNE_REPEAT_OPS + 1), 1));
     assert_int_equal(s.count, 1);
     assert_false(acs_sightings_had(&s, hash_of(0), 2));
-    assert_true(acs_sightings_had(&s, hash_of(TUNE_REPEAT_SIGHTINGS), 2));
+    assert_true(acs_sightings_had(&s, hash_of(2 * TUNE_REPEAT_OPS + 1), 2));
     assert_int_equal(s.mask + 1, most);
     acs_sightings_free(&s);
 }

@@ -69,13 +69,25 @@ static acs_cuda_exec *take_locked(acs_cuda *self, const acs_cuda_wanted *want, b
     return exec;
 }
 
-bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes)
+uint64_t acs_cuda_graph_since(acs_cuda *self, uint64_t key)
+{
+    ACS_HOLD(&self->methods->lock);
+    return acs_graph_cache_since(self->methods->cache, key);
+}
+
+bool acs_cuda_graph_may_fit(acs_cuda *self, uint32_t nodes, uint64_t before)
+{
+    ACS_HOLD(&self->methods->lock);
+    return acs_graph_cache_may_fit(self->methods->cache, nodes, before);
+}
+
+bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes, uint64_t before)
 {
     acs_cuda_methods *methods = self->methods;
     void *victim;
     acs_lock_acquire(&methods->lock);
     progress_tell_locked(self); /* a key without copies did not need to know which are free */
-    while ((victim = acs_graph_cache_evict(methods->cache, nodes)) != NULL) {
+    while ((victim = acs_graph_cache_evict(methods->cache, nodes, before)) != NULL) {
         acs_lock_release(&methods->lock);
         acs_cuda_exec_destroy(self, victim);
         acs_lock_acquire(&methods->lock);
@@ -119,7 +131,8 @@ acs_cuda_exec *acs_cuda_exec_finish(acs_cuda *self, acs_cuda_build *build, CUstr
     acs_cuda_exec *exec = build->exec;
     (void)pthread_rwlock_rdlock(&acs_backend_unloading);
     const uint32_t unloads = atomic_load_explicit(&acs_backend_unloads, memory_order_relaxed); /* under the lock */
-    const bool loaded = !exec->handles || exec->unloads == unloads, room = loaded && acs_cuda_graph_room(self, build->nodes);
+    const bool loaded = !exec->handles || exec->unloads == unloads;
+    const bool room = loaded && acs_cuda_graph_room(self, build->nodes, build->before);
     CUresult result = !loaded ? UNLOADED : room ? acs_cuda_exec_build(self, exec, &build->plan, stream) : CUDA_SUCCESS;
     if (room && result == CUDA_SUCCESS && waits)
         result = self->cu.cuStreamSynchronize(stream);

@@ -122,6 +122,7 @@ typedef struct acs_cuda_times {
 typedef struct acs_cuda_build {
     struct acs_cuda_build *next;
     uint64_t key;
+    uint64_t before; /* graphs that were used later are not evicted for it */
     uint32_t nodes;
     acs_cuda_exec *exec;
     acs_cuda_plan plan;
@@ -287,8 +288,14 @@ typedef struct acs_cuda_wanted {
 acs_cuda_exec *acs_cuda_exec_find(acs_cuda *self, const acs_cuda_wanted *want, bool *more);
 /* Whether there is a copy, in any state. */
 bool acs_cuda_exec_exists(acs_cuda *self, uint64_t key);
-/* Whether one more graph fits into the budget; graphs are evicted for it. */
-bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes);
+/* As acs_graph_cache_since. */
+uint64_t acs_cuda_graph_since(acs_cuda *self, uint64_t key);
+/*
+ * Whether one more graph fits into the budget. Graphs that were not used after the time `before` are evicted for it.
+ * _may_fit: none is; false: it would not fit.
+ */
+bool acs_cuda_graph_may_fit(acs_cuda *self, uint32_t nodes, uint64_t before);
+bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes, uint64_t before);
 /* The key's graph failed. If the error is not fatal, the key is not tried again. */
 void acs_cuda_graph_refuse(acs_cuda *self, uint64_t key, const char *what, CUresult result);
 /*

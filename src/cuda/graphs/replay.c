@@ -132,6 +132,7 @@ acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item)
     const acs_status status = by_graph(self, item);
     if (status != ACS_NOT_READY)
         return status;
+    item->op->u.replay.replay->one_by_one = true;
     return acs_cuda_fault(self) ? ACS_ERR_DEVICE : acs_replay_one_by_one(item->op->u.replay.replay, launch_one, &to);
 }
 

@@ -71,12 +71,13 @@ static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
 }
 
 /* Plan and prepare the graph. NULL: no memory, or it cannot be planned. */
-static acs_cuda_build *prepare(acs_cuda *self, const acs_cuda_wanted *want)
+static acs_cuda_build *prepare(acs_cuda *self, const acs_cuda_wanted *want, uint64_t before)
 {
     acs_cuda_build *build = malloc(sizeof *build);
     if (!build)
         return NULL;
     build->key = want->key;
+    build->before = before;
     build->nodes = want->nodes;
     build->exec = NULL;
     if (make_plan(want, &build->plan)) {
@@ -106,9 +107,11 @@ static acs_cuda_build *prepare(acs_cuda *self, const acs_cuda_wanted *want)
 static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
 {
     acs_cuda_builder *builder = want->replay ? self->methods->builder : NULL;
-    if (builder ? acs_cuda_builder_has(builder, want->key) : !acs_cuda_graph_room(self, want->nodes))
+    const uint64_t before = want->replay ? acs_cuda_graph_since(self, want->key) : UINT64_MAX;
+    if (builder ? acs_cuda_builder_has(builder, want->key) || !acs_cuda_graph_may_fit(self, want->nodes, before)
+                : !acs_cuda_graph_room(self, want->nodes, before))
         return NULL;
-    acs_cuda_build *build = prepare(self, want);
+    acs_cuda_build *build = prepare(self, want, before);
     if (!build || (builder && acs_cuda_builder_add(builder, build)))
         return NULL;
     acs_cuda_exec *exec = acs_cuda_exec_finish(self, build, self->streams[want->slot], false);
