@@ -334,7 +334,6 @@ static void take_group(acs_core *core, acs_action *action, const selection *s)
     acs_batch *batch = &action->batch;
     ACS_ASSERT(!core->dead && s->count <= ACS_BATCH_ITEMS && batch->items_used == s->count); /* CORE-3 */
     batch->bundle = true;
-    batch->tried = false;
     batch->device = core->window.entries[s->entries[0]].device;
     batch->method = (uint8_t)core->bundler->method;
     batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
@@ -352,7 +351,6 @@ static void take_group(acs_core *core, acs_action *action, const selection *s)
             acs_window_remove_ready(&core->window, entry);
         entry->state = ACS_ENTRY_ISSUING;
         entry->bundled = true;
-        batch->tried |= entry->op->tried;
         entry->batch_count = i;
         batch->device_ns += acs_contention_of(&core->bundler->contention, entry->device, entry->op->type);
         ACS_TRACE(core, ACS_TRACE_ISSUE, entry, &batch->items[i], batch);

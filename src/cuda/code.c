@@ -29,6 +29,18 @@ static void open_member(acs_cuda *self)
     atomic_store_explicit(&self->code, true, memory_order_release); /* P in internal.h */
 }
 
+/*
+ * Tell the core whether ops go in bundles: if the program asks for a method of theirs or gave bodies of its kernels, or
+ * on several devices, where nothing is replayed. Else threads that issue are as fast, and nobody waits for graphs.
+ */
+void acs_cuda_code_tell(acs_cuda *first)
+{
+    /* relaxed: who sets it calls this function then */
+    const bool bodies = atomic_load_explicit(&first->has_executors, memory_order_relaxed);
+    if ((!first->code_wanted || bodies || first->base.devices > 1) && acs_cuda_has_code(first))
+        atomic_store_explicit(&first->base.bundles_later, false, memory_order_release); /* B in backend.h */
+}
+
 bool acs_cuda_code_open(acs_cuda *self)
 {
     acs_cuda *first = self->members[0];
@@ -39,7 +51,7 @@ bool acs_cuda_code_open(acs_cuda *self)
     for (uint32_t i = first->base.devices; !first->code_tried && i-- > 0;)
         open_member(first->members[i]);
     first->code_tried = true;
-    atomic_store_explicit(&first->base.bundles_later, !acs_cuda_has_code(first), memory_order_release); /* B in backend.h */
+    acs_cuda_code_tell(first);
     return acs_cuda_has_code(self);
 }
 

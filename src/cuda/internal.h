@@ -226,6 +226,8 @@ void acs_cuda_code_init(acs_cuda *first, const acs_options *options);
  * needed; in a scope of the first member that stays current. @return acs_cuda_has_code
  */
 bool acs_cuda_code_open(acs_cuda *self);
+/* The code was opened, or the program has given bodies: tell the core whether ops go in bundles. */
+void acs_cuda_code_tell(acs_cuda *first);
 /* Let it be opened by a thread of its own, or here where there is none; asked once. Where `code_wanted`, not in a scope. */
 void acs_cuda_code_ask(acs_cuda *first);
 /* Before the first member is closed: no code is opened any more. Waits for a thread that does. */

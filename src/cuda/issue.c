@@ -7,8 +7,11 @@
 #include "cuda/issue.h"
 
 #include "cuda/bundle.h"
+#include "cuda/issuers.h"
 #include "cuda/kernel.h"
 #include "cuda/share.h"
+
+#include "base/tuning.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +21,26 @@
 CUevent *acs_cuda_mark_event(acs_cuda *self, const acs_mark *mark)
 {
     return &self->marks[(size_t)mark->slot * self->mark_capacity + mark->index];
+}
+
+/*
+ * Make the event of a mark, and those behind it: making them is dear beside threads that launch. An event is made once, and
+ * recorded by whoever has the slot.
+ */
+static CUresult make_events(acs_cuda *self, const acs_mark *mark)
+{
+    CUevent *events = acs_cuda_mark_event(self, mark);
+    const uint32_t left = self->mark_capacity - mark->index;
+    CUresult result = CUDA_SUCCESS, first = CUDA_SUCCESS;
+    acs_cuda_alone_begin(self);
+    for (uint32_t i = 0; i < TUNE_SLOT_EVENTS_LEAST && i < left && !events[i] && result == CUDA_SUCCESS; i++) {
+        result = self->cu.cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING);
+        if (result != CUDA_SUCCESS)
+            events[i] = NULL;
+        first = i ? first : result;
+    }
+    acs_cuda_alone_end(self);
+    return first;
 }
 
 /*
@@ -32,13 +55,11 @@ static void record_own(acs_cuda *self, const acs_mark *mark)
         acs_cuda_share_change(self, mark->slot, 0);
     CUevent *event = acs_cuda_mark_event(self, mark);
     CUstream stream = self->now[mark->slot].stream;
-    CUresult result = *event ? CUDA_SUCCESS : self->cu.cuEventCreate(event, CU_EVENT_DISABLE_TIMING);
+    CUresult result = ACS_LIKELY(*event != NULL) ? CUDA_SUCCESS : make_events(self, mark);
     if (result == CUDA_SUCCESS) {
         result = self->cu.cuEventRecord(*event, stream);
         if (result == CUDA_SUCCESS)
             return;
-    } else {
-        *event = NULL;
     }
     if (acs_cuda_note(self, result))
         return;

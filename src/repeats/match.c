@@ -289,7 +289,6 @@ acs_op acs_repeats_queue(acs_draft *draft)
             draft->record = NULL;
             return e.op;
         }
-        draft->record->tried = e.tried;
         if (e.tried) { /* relaxed: a counter */
             atomic_fetch_add_explicit(&context->repeats->unmatched, 1, memory_order_relaxed);
             return 0;

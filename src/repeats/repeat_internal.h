@@ -1,5 +1,5 @@
 /*
- * Shared by the files of this folder, each of which uses those before it: thread_pass.c, reasons.c (why ops did not
+ * Shared by the files of this folder, each of which uses those before it: reasons.c (why ops did not
  * recur), sightings.c (ops that came once), ops.c (ops that came again), strands.c (which of them are independent),
  * footprints.c (what each strand touches), views.c (what the window sees of it), sequences.c (joins sequences of ops),
  * pieces.c (sequences that are replayed), open.c (replays until they are sealed), trace.c (what a pass queued), learn.c
@@ -215,7 +215,7 @@ static inline void acs_repeats_unlock(acs_repeats *all)
     pthread_spin_unlock(&all->lock);
 }
 
-/* thread_pass.c: the pass that the calling thread is in. Needs no lock. */
+/* passes.c: the pass that the calling thread is in. Needs no lock. */
 typedef struct acs_thread_pass {
     acs_context *context; /* NULL: none */
     uint64_t opened_ns;   /* the context's, which tells it from later ones in the same struct */

@@ -259,6 +259,7 @@ typedef struct acs_backend_ops {
 struct acs_backend {
     const acs_backend_ops *ops;
     acs_issue_queue *queue; /* of threads that issue behind submit; NULL: none */
+    uint32_t takers;        /* those threads */
     acs_call_slots *calls; /* made by open, destroyed by close */
     uint32_t bundle_most;  /* most ops of a bundle; 0: no bundles */
     /*

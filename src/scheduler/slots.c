@@ -55,11 +55,13 @@ void acs_slots_limit(acs_slots *slots, uint32_t parallel)
         slots->limit = useful;
 }
 
-void acs_slots_expect_long_ops(acs_slots *slots)
+void acs_slots_expect_long_ops(acs_slots *slots, bool judge)
 {
     for (uint32_t d = 0; d < slots->devices; d++) {
-        slots->banks[d].deep_now = 1;
-        slots->banks[d].may_grow = slots->limit;
+        acs_bank *bank = &slots->banks[d];
+        bank->unknown = judge && bank->active < slots->limit;
+        bank->deep_now = bank->unknown ? slots->deep : 1;
+        bank->may_grow = bank->unknown ? 0 : slots->limit;
     }
 }
 

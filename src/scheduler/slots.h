@@ -57,6 +57,7 @@ typedef struct acs_bank {
     uint32_t quick_bursts;  /* bursts in a row after which no poll saw the device busy */
     uint32_t may_grow;      /* slots that may still become active: the device was seen to be behind */
     bool wants_poll;        /* all queues look deep, perhaps only for want of a poll */
+    bool unknown;           /* no poll has shown yet whether ops are long: none queues behind others */
 } acs_bank;
 
 typedef struct acs_slots {
@@ -68,6 +69,7 @@ typedef struct acs_slots {
     uint32_t deep;          /* ops out in the emptiest slot that show the device, not the launches, to be behind */
     bool eager;             /* slots become active without a poll (tests) */
     bool shares;            /* an op with a share was placed */
+    bool starved;           /* threads that issue have nothing left: not launches take the time */
     acs_bank banks[ACS_DEVICES_MOST];
     uint32_t mark_capacity; /* of each slot; a power of two */
     uint32_t mark_interval; /* most ops of a slot between two marks */
@@ -106,10 +108,11 @@ acs_status acs_slots_init(acs_slots *slots, uint32_t count, uint32_t devices, ac
 /* A device runs at most `parallel` ops at once (0: many): limit its active slots to twice as many. */
 void acs_slots_limit(acs_slots *slots, uint32_t parallel);
 /*
- * Assume long ops until polls see ops complete quickly: each op that need not queue gets an idle slot. For a new
- * context: 128 kernels of 1 ms then end after 3.5 ms instead of 21 (bench/experiments/wide-start-2026-11-24.md).
+ * For a new context: long ops should get a slot each at once. 128 kernels of 1 ms then end after 3.5 ms instead of 21
+ * (bench/experiments/wide-start-2026-11-24.md). But each new stream takes 25 us, and short ops need few. So with `judge` ops
+ * that would queue behind others wait until polls have seen how long the first ones take; else all ops count as long.
  */
-void acs_slots_expect_long_ops(acs_slots *slots);
+void acs_slots_expect_long_ops(acs_slots *slots, bool judge);
 /* For tests, before the first op: set these values. `first` may exceed what the backend can use. */
 void acs_slots_shape(acs_slots *slots, uint32_t first, uint32_t deep, bool eager);
 void acs_slots_fini(acs_slots *slots);

@@ -189,7 +189,7 @@ static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
 void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled)
 {
     acs_bank *bank = &slots->banks[device];
-    uint32_t shallowest = UINT32_MAX, fewest = UINT32_MAX, out = 0;
+    uint32_t shallowest = UINT32_MAX, fewest = UINT32_MAX, out = 0, empty = 0;
     bool quick = bundled;
     for (uint32_t k = 0; k < bank->active; k++) {
         const uint32_t s = slot_of(slots, device, k);
@@ -200,6 +200,7 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
         fewest = slot->outstanding < fewest ? slot->outstanding : fewest;
         shallowest = seen < shallowest ? seen : shallowest;
         out += seen;
+        empty += slot->outstanding == 0;
         quick |= kept_up(bank, s, slot);
         slot->completed_before = slot->completed;
     }
@@ -211,6 +212,11 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
     bank->busy |= idle && out > slots->first;
     if (bank->idle_polls >= TUNE_SLOTS_IDLE_POLLS)
         bank->deep_now = 1;
+    if (bank->unknown && (bank->deep_now == 1 || 2 * empty >= bank->active)) {
+        bank->unknown = false;
+        bank->may_grow = bank->deep_now == 1 ? slots->limit : 0;
+        return;
+    }
     const bool behind = shallowest >= bank->deep_now;
     if (behind)
         bank->may_grow = bank->active;
@@ -370,11 +376,16 @@ int acs_slots_choose(acs_slots *slots, const acs_entry *entry, uint64_t batch_id
         return best;
     acs_bank *bank = &slots->banks[entry->device];
     const bool apart = bundle || wants_own_slot(entry);
+    const bool short_of = slots->starved && bank->active < slots->limit && entry->kind != ACS_KIND_CALL;
+    if ((ACS_UNLIKELY(bank->unknown) && entry->kind != ACS_KIND_CALL) || (short_of && bank->fed && !apart)) {
+        bank->wants_poll = true;
+        return -1;
+    }
     uint32_t fewest = slots->slot[best].outstanding;
-    bank->may_grow += apart && bank->may_grow == 0;
+    bank->may_grow += (apart || short_of) && bank->may_grow == 0;
     /* A library call makes a handle and memory in each slot: 13 us per op of a tiled Cholesky's first run. */
     const uint32_t deep = entry->kind == ACS_KIND_CALL ? slots->deep : bank->deep_now;
-    int more = apart || fewest >= deep ? activate_slot(slots, entry->device, fewest, batch_id) : -1;
+    int more = apart || short_of || fewest >= deep ? activate_slot(slots, entry->device, fewest, batch_id) : -1;
     if (more >= 0)
         return more;
     int upstream = choose_upstream(slots, entry, batch_id);

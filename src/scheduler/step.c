@@ -40,7 +40,7 @@ acs_status acs_core_init(acs_core *core, const acs_core_config *config)
         status = acs_slots_init(&core->slots, window.slots, devices, &core->window);
     if (status == ACS_OK) {
         acs_slots_limit(&core->slots, config->backend->parallel);
-        acs_slots_expect_long_ops(&core->slots);
+        acs_slots_expect_long_ops(&core->slots, !config->backend->ops->notifies);
     }
     if (status == ACS_OK)
         status = acs_fifo_create((uint32_t)options->fifo, TUNE_REPEAT_NUMBERS, &core->fifo);
@@ -212,10 +212,11 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
         if (core->slots.devices > 1 && 2 * (core->since_poll + 1) >= core->window.limit)
             acs_slots_mark_tails(&core->slots, &action->batch, action->batch_id, UINT64_MAX);
         action->entries[0] = 0;
+        const acs_issue_queue *queue = core->backend->queue;
+        core->slots.starved = core->backend->takers && acs_issue_queue_load(queue) == 0;
         if (action->batch.items_used == 0)
             acs_core_form_batch_locked(core, action, inserted);
         /* whether issuing threads have enough ops left for a while */
-        const acs_issue_queue *queue = core->backend->queue;
         const bool busy = queue && acs_issue_queue_load(queue) > core->window.limit / TUNE_BUSY_PART;
         form_polls(core, action, may, busy);
         core->counters.submissions += action->batch.items_used > 0;
@@ -425,8 +426,10 @@ static void book_polls(acs_core *core, acs_action *action)
         if (!(action->poll_devices >> d & 1))
             continue;
         const bool all = !action->partial || acs_slots_all_looked_at(&core->slots, d);
+        /* while ops are held until the first ones are judged, there is little to issue once those were launched */
+        const bool quiet = core->slots.banks[d].unknown ? !queue || !acs_issue_queue_busy(queue) : idle;
         if (all) /* one slot shows nothing of the others */
-            acs_slots_polled(&core->slots, d, idle, bundled && action->batch.device == d);
+            acs_slots_polled(&core->slots, d, quiet, bundled && action->batch.device == d);
         if (core->batcher)
             core->batcher->polled(core, action, d, all);
     }

@@ -137,6 +137,7 @@ void acs_sim_settle(acs_backend *backend)
 acs_status acs_sim_queue_init(acs_sim_state *s, const acs_options *options)
 {
     s->takers = options->issuers > 0 && s->by_seed && !options->serial && !options->disable;
+    s->base.takers = s->takers ? (uint32_t)options->issuers : 0;
     return acs_issue_queue_create(s->slots, TUNE_ISSUE_COMMANDS * (uint32_t)options->window, &s->base.queue);
 }
 

@@ -73,7 +73,6 @@ enum {
 typedef struct acs_batch {
     uint32_t items_used, waits_used, marks_used, edges_used;
     bool bundle;
-    bool tried;      /* of a bundle: an op is (record.h), and no graph is built for it */
     uint8_t device;  /* that of all its ops */
     uint8_t beside;  /* of a bundle: similar bundles under way in other slots, at most one counted per slot */
     uint8_t method;  /* acs_issue_method of a bundle: the core's wish (AUTO: any), then the one that submit used */

@@ -204,7 +204,7 @@ acs_record *acs_record_acquire(acs_record_pool *pool)
     record->seq = 0;
     record->asked = ACS_KIND_KERNEL;
     record->kind = ACS_KIND_KERNEL; /* a kind that owns nothing, in case the caller gives up and releases */
-    record->any = record->tried = 0;
+    record->any = 0;
     record->flags = 0;
     record->type = 0;
     record->device = 0;

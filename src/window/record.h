@@ -78,8 +78,7 @@ typedef struct acs_record {
     acs_op seq;             /* program order; set by the push into the FIFO */
     const acs_site *site;   /* never NULL */
     uint8_t kind;           /* acs_op_kind */
-    uint8_t any : 1;        /* the op may touch any memory */
-    uint8_t tried : 1;      /* of a kernel: it will be replayed once that can be, so nothing else is made for it */
+    uint8_t any;            /* the op may touch any memory */
     uint8_t asked;          /* acs_op_kind that the program called; `kind` differs if a copy or call became a kernel */
     uint8_t flags;          /* ACS_RECORD_* */
     /* of a kernel, set by the backend's check(): number of (kernel, block, shared memory); 0: plain launches only */

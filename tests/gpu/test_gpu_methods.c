@@ -30,7 +30,6 @@ typedef struct shape {
     uint32_t joins;      /* one join behind so many ops; 0: none */
     uint32_t grids;      /* grids differ */
     bool slow;           /* each op takes some time on a GPU */
-    bool tried;          /* its ops will be replayed */
     uint64_t seed;       /* of the shape; arguments come of `salt` */
     uint32_t salt;
 } shape;
@@ -65,7 +64,6 @@ static acs_issue_method issue(const shape *s, int slot, acs_issue_method method,
     uint32_t list[8], since_join = 0;
     int join = -1;
     bundle_begin(&g_world, method);
-    g_world.batch->tried = s->tried;
     for (uint32_t i = 0; i < s->ops; i++) {
         bundle_op op = {.kernel = (int)acs_random_below(&random, s->kernels), .to = (int)i, .from = {-1, -1, -1}};
         op.salt = (s->salt * 7919 + i) | (s->slow ? BUNDLE_SLOW : 0);
@@ -232,29 +230,6 @@ static void world_of_nodes(const char *nodes)
     CHECK(bundle_open(&g_world));
 }
 
-/* Nothing is built for ops that will be replayed; what is there may be used. */
-static void nothing_is_built_for_ops_that_are_tried(void)
-{
-    enum { TIMES = 100 };
-    shape s = {.ops = 64, .width = 8, .kernels = 1, .seed = 77, .tried = true};
-    acs_status status;
-    world_of_nodes(NULL);
-    for (; s.salt < TIMES; s.salt++) {
-        (void)issue(&s, 0, ACS_METHOD_AUTO, &status);
-        CHECK(status == ACS_NOT_READY);
-    }
-    CHECK(atomic_load(&g_world.backend->nodes_built) == 0);
-    s.tried = false;
-    for (status = ACS_NOT_READY; status != ACS_OK && s.salt < 10 * TIMES; s.salt++)
-        (void)issue(&s, 0, ACS_METHOD_REPLAY, &status);
-    CHECK(status == ACS_OK);
-    s.tried = true;
-    (void)issue(&s, 0, ACS_METHOD_AUTO, &status);
-    CHECK(status == ACS_OK);
-    bundle_wait(&g_world, 0);
-    CHECK(bundle_differences(&g_world, 0) == 0);
-}
-
 /* Room for one graph at a time: each bundle throws out that of the one before, as soon as that has ended. */
 static void every_bundle_evicts_where_room_is_small(void)
 {
@@ -345,7 +320,6 @@ static const struct {
     TEST(launches_that_wait_keep_their_tables),
     TEST(auto_takes_what_recurs),
     TEST(progress_inside_a_bundle_is_told_and_true),
-    TEST(nothing_is_built_for_ops_that_are_tried),
     TEST(every_bundle_evicts_where_room_is_small),
     TEST(graph_stays_until_its_empty_levels_are_over),
 };

@@ -4,7 +4,8 @@
  * route is the same each time; what runs only once in a context (the first use of a kernel) is done before.
  *
  *   plain_launch launch   ACS_ISSUE=launch: one kernel, and a wait for it
- *   plain_launch bundles  ACS_REPEATS=named: 256 kernels in 8 chains and their sum, again and again, then a wait
+ *   plain_launch bundles  ACS_ISSUE=replay ACS_REPEATS=named: 256 kernels in 8 chains and their sum, again and again, then
+ *                         a wait
  *   plain_launch repeats  the same with the default options: the library finds that the kernels recur, and replays them
  *   plain_launch locks    with a worker, which sleeps: how many locks the caller takes in a launch into an idle context, and
  *                         in its wait: the fewest of many rounds, since a worker that is about to sleep still looks. Third
@@ -145,7 +146,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: plain_launch launch|bundles|repeats|locks|fill\n");
         return 2;
     }
-    open_context(chains || fill ? ACS_ISSUE_AUTO : ACS_ISSUE_LAUNCH, repeats ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED, locks);
+    const int32_t chosen = repeats || fill ? ACS_ISSUE_AUTO : chains ? ACS_ISSUE_REPLAY : ACS_ISSUE_LAUNCH;
+    open_context(chosen, repeats ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED, locks);
     if (fill) /* without its device code a fill stays a fill */
         check(g_context->backend->ops->decider(g_context->backend) != NULL, "device code");
     if (locks)

@@ -26,6 +26,7 @@ static inline yard *yard_open(uint32_t window, uint32_t count)
     y->batch = calloc(1, sizeof *y->batch);
     assert_non_null(y->batch);
     assert_int_equal(acs_slots_init(&y->slots, count, 1, &y->s->w), ACS_OK);
+    acs_slots_shape(&y->slots, 4, TUNE_SLOT_DEEP, false);
     y->slots.mark_interval = 1000; /* no marks but those that are asked for */
     y->id = 1;
     return y;

@@ -68,7 +68,7 @@ static void ops_of_a_new_context_do_not_queue_until_they_are_seen_to_be_short(vo
     (void)state;
     yard *y = yard_open(256, 64);
     int count = 0;
-    acs_slots_expect_long_ops(&y->slots);
+    acs_slots_expect_long_ops(&y->slots, false);
     for (int i = 0; i < 64; i++)
         assert_int_equal(issue_alone(y, &count, 1), i);
     assert_int_equal(issue_alone(y, &count, 1), 0); /* there are no more */
@@ -85,12 +85,61 @@ static void ops_of_a_new_context_do_not_queue_until_they_are_seen_to_be_short(vo
     yard_close(y);
 }
 
+/*
+ * What is not known is judged by the first ops: those that would queue behind others wait meanwhile. Once polls saw all
+ * first slots busy, ops count as long.
+ */
+static void ops_that_would_queue_wait_until_the_first_are_judged(void **state)
+{
+    (void)state;
+    for (int long_ones = 0; long_ones < 2; long_ones++) {
+        yard *y = yard_open(256, 64);
+        int count = 0, polls = 0;
+        acs_slots_expect_long_ops(&y->slots, true);
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(issue_alone(y, &count, 1), i);
+        const acs_op held = KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64));
+        assert_null(place(y, held));
+        look_at_all(y, false); /* launches are not over */
+        assert_null(place(y, held));
+        for (uint32_t s = 0; s < 2 && !long_ones; s++)
+            complete(y, s, y->slots.slot[s].issued);
+        for (; y->slots.banks[0].unknown; polls++)
+            look_at_all(y, true);
+        assert_int_equal(polls, long_ones ? TUNE_SLOTS_IDLE_POLLS : 1);
+        assert_int_equal(issue(y, held), long_ones ? 4 : 0);
+        assert_int_equal(issue_alone(y, &count, 1), long_ones ? 5 : 1);
+        assert_int_equal(issue_alone(y, &count, 1), long_ones ? 6 : 0); /* behind another one */
+        yard_close(y);
+    }
+}
+
+/* The threads have nothing left, so not launches take the time: once a poll shows no slot to be idle, there is one more. */
+static void ops_get_slots_of_their_own_where_threads_that_issue_starve(void **state)
+{
+    (void)state;
+    yard *y = yard_open(256, 6);
+    int count = 0;
+    y->slots.starved = true;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(issue_alone(y, &count, 1), i);
+    const acs_op op = KERNEL(y->s, ACS_OUT(AT(count++ * 64), 64));
+    assert_null(place(y, op)); /* nobody looked whether a slot is idle */
+    assert_true(y->slots.banks[0].wants_poll);
+    look_at_all(y, false);
+    assert_int_equal(issue(y, op), 4);
+    look_at_all(y, false);
+    assert_int_equal(issue_alone(y, &count, 1), 5);
+    assert_int_equal(issue_alone(y, &count, 1), 0); /* there are no more */
+    yard_close(y);
+}
+
 /* A library call makes a handle in each slot, so nothing but deep queues opens another for it. */
 static void library_calls_of_a_new_context_share_the_first_slots(void **state)
 {
     (void)state;
     yard *y = yard_open(256, 64);
-    acs_slots_expect_long_ops(&y->slots);
+    acs_slots_expect_long_ops(&y->slots, false);
     for (int i = 0; i < 48; i++)
         assert_int_equal(issue(y, CALL(y->s, ACS_OUT(AT(i * 64), 64))), i % 4);
     yard_close(y);
@@ -312,12 +361,12 @@ static void slots_stay_few_where_the_backend_runs_few_ops_at_once(void **state)
 {
     (void)state;
     yard *y = yard_open(256, 32);
-    acs_slots_limit(&y->slots, 3);
-    for (int i = 0; i < 150; i++) {
+    acs_slots_limit(&y->slots, 5);
+    for (int i = 0; i < 250; i++) {
         issue(y, KERNEL(y->s, ACS_OUT(AT(i * 64), 64)));
         look_at_all(y, false);
     }
-    assert_int_equal(y->slots.used, 6);
+    assert_int_equal(y->slots.used, 10);
     assert_false(y->slots.banks[0].wants_poll);
     yard_close(y);
 }
@@ -379,6 +428,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_become_more_while_queues_are_deep_and_fewer_when_they_are_idle),
         cmocka_unit_test(ops_of_a_new_context_do_not_queue_until_they_are_seen_to_be_short),
+        cmocka_unit_test(ops_that_would_queue_wait_until_the_first_are_judged),
+        cmocka_unit_test(ops_get_slots_of_their_own_where_threads_that_issue_starve),
         cmocka_unit_test(library_calls_of_a_new_context_share_the_first_slots),
         cmocka_unit_test(op_with_a_priority_gets_an_idle_slot),
         cmocka_unit_test(queues_are_as_deep_as_a_poll_saw_them),

@@ -289,16 +289,14 @@ static uint32_t cells_needed(const acs_release_tree *tree)
 }
 
 /*
- * How many cells may be made for a bundle: as many as wanted if ACS_ISSUE asks for this method, none if its ops will be
- * replayed, else as many as were earned, up to TUNE_GPU_GROW (ski rental).
+ * How many cells may be made for a bundle: as many as wanted if ACS_ISSUE asks for this method, else as many as were
+ * earned, up to TUNE_GPU_GROW (ski rental).
  */
 static uint32_t growth_locked(const acs_cuda *self, const acs_batch *batch, uint64_t gain_ns)
 {
     const uint64_t earned = self->gpu_issue->lost_ns / self->costs.cell_ns;
     if (batch->method == ACS_METHOD_GPU)
         return UINT32_MAX;
-    if (batch->tried)
-        return 0;
     return gain_ns && earned < TUNE_GPU_GROW ? (uint32_t)earned : TUNE_GPU_GROW;
 }
 
@@ -316,7 +314,7 @@ bool acs_gpu_issue_cells_take(acs_cuda *self, const acs_batch *batch, int slot, 
     bool all = take_all_locked(self, batch, lane, &state);
     if (gain_ns)
         gi->lost_ns -= (uint64_t)(grow - state.grow) * self->costs.cell_ns;
-    if (!all && state.short_of && !batch->tried && gi->lost_ns < (uint64_t)TUNE_GPU_GROW * self->costs.cell_ns)
+    if (!all && state.short_of && gi->lost_ns < (uint64_t)TUNE_GPU_GROW * self->costs.cell_ns)
         gi->lost_ns += gain_ns;
     if (gi->types)
         hold_all_locked(gi, lane, slot);

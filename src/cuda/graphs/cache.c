@@ -75,10 +75,23 @@ uint64_t acs_cuda_graph_since(acs_cuda *self, uint64_t key)
     return acs_graph_cache_since(self->methods->cache, key);
 }
 
-bool acs_cuda_graph_may_fit(acs_cuda *self, uint32_t nodes, uint64_t before)
+bool acs_cuda_graph_may_build(acs_cuda *self, uint32_t nodes, uint64_t before)
 {
-    ACS_HOLD(&self->methods->lock);
-    return acs_graph_cache_may_fit(self->methods->cache, nodes, before);
+    acs_cuda_methods *methods = self->methods;
+    ACS_HOLD(&methods->lock);
+    if (methods->earned < nodes || !acs_graph_cache_may_fit(methods->cache, nodes, before))
+        return false;
+    methods->earned -= nodes;
+    return true;
+}
+
+void acs_cuda_graph_earn(acs_cuda *self, uint32_t ops)
+{
+    acs_cuda_methods *methods = self->methods;
+    ACS_HOLD(&methods->lock);
+    methods->earned += ops / TUNE_GRAPH_EARN_OPS;
+    if (methods->earned > methods->nodes_most)
+        methods->earned = methods->nodes_most;
 }
 
 bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes, uint64_t before)

@@ -4,6 +4,7 @@
  * graphs to build.
  */
 #include "cuda/graphs/graphs.h"
+#include "cuda/issuers.h"
 
 #include "base/tuning.h"
 
@@ -214,12 +215,17 @@ acs_cuda_exec *acs_cuda_exec_prepare(acs_cuda *self, const acs_cuda_plan *plan, 
 CUresult acs_cuda_exec_build(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda_plan *plan, CUstream stream)
 {
     CUresult result = acs_cuda_room_acquire(self, (size_t)TUNE_GRAPH_TABLES * exec->table_bytes, &exec->room);
+    const bool alone = plan->nodes <= TUNE_ALONE_NODES; /* while a large one is built, launches go on more slowly */
+    if (alone)
+        acs_cuda_alone_begin(self);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphCreate(&exec->graph, 0);
     if (result == CUDA_SUCCESS)
         result = add_nodes(self, exec, plan);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphInstantiateWithFlags(&exec->exec, exec->graph, 0);
+    if (alone)
+        acs_cuda_alone_end(self);
     if (result != CUDA_SUCCESS) {
         exec->exec = NULL;
         return result;

@@ -149,6 +149,7 @@ struct acs_cuda_methods {
 
     acs_lock lock; /* rank BACKEND, never held together with acs_cuda.lock; guards the fields below */
     acs_graph_cache *cache;
+    uint64_t earned;      /* nodes that may be built for replays: ACS_GRAPH_NODES at first, then what replays earn */
     acs_cuda_room *rooms; /* unused rooms */
     acs_cuda_slab *slabs; /* all slabs, the latest first */
     acs_layer_template shape;   /* template chosen last */
@@ -290,12 +291,12 @@ acs_cuda_exec *acs_cuda_exec_find(acs_cuda *self, const acs_cuda_wanted *want, b
 bool acs_cuda_exec_exists(acs_cuda *self, uint64_t key);
 /* As acs_graph_cache_since. */
 uint64_t acs_cuda_graph_since(acs_cuda *self, uint64_t key);
-/*
- * Whether one more graph fits into the budget. Graphs that were not used after the time `before` are evicted for it.
- * _may_fit: none is; false: it would not fit.
- */
-bool acs_cuda_graph_may_fit(acs_cuda *self, uint32_t nodes, uint64_t before);
+/* Make room for one more graph: graphs that were not used after the time `before` are evicted. False: there is none. */
 bool acs_cuda_graph_room(acs_cuda *self, uint32_t nodes, uint64_t before);
+/* Whether a graph for replays would find room and was earned, which it then is no more. Nothing is evicted. */
+bool acs_cuda_graph_may_build(acs_cuda *self, uint32_t nodes, uint64_t before);
+/* Ops were replayed by a graph, so that others may be built. */
+void acs_cuda_graph_earn(acs_cuda *self, uint32_t ops);
 /* The key's graph failed. If the error is not fatal, the key is not tried again. */
 void acs_cuda_graph_refuse(acs_cuda *self, uint64_t key, const char *what, CUresult result);
 /*

@@ -19,6 +19,7 @@ static bool make_methods(acs_cuda *self, acs_cuda_methods *methods, const acs_op
     methods->watches = calloc(self->slots, sizeof *methods->watches);
     methods->nodes_most = (uint64_t)options->graph_nodes;
     methods->nodes_most -= methods->nodes_most / TUNE_GPU_NODES_PART; /* this part is for GPU-side issue */
+    methods->earned = methods->nodes_most;
     return methods->known && methods->marked && methods->watches &&
            acs_graph_cache_create(methods->nodes_most, self->slots, &methods->cache) == ACS_OK;
 }
@@ -408,10 +409,9 @@ static uint64_t lesser(uint64_t a, uint64_t b)
 }
 
 /* How often a bundle must come until a graph pays that saves `without` - `with` ns. */
-static uint32_t sightings(const bundle *b, uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
+static uint32_t sightings(const acs_cuda *self, uint32_t nodes, bool fixed, uint64_t without, uint64_t with)
 {
-    return b->batch->tried ? UINT32_MAX
-                           : acs_cost_model_sightings(b->cost.costs, nodes, fixed, without > with ? without - with : 0);
+    return acs_cost_model_sightings(&self->costs, nodes, fixed, without > with ? without - with : 0);
 }
 
 /* Try layers and GPU-side issue, the cheaper one first, if they cost less than launches. */
@@ -426,7 +426,7 @@ static acs_status by_any_shape(acs_cuda *self, bundle *b, uint64_t launch, uint6
             status = by_gpu(self, b, !earned ? 0 : (gpu < layers ? lesser(launch, layers) : launch) - gpu);
             b->by = ACS_METHOD_GPU;
         } else if (!by_device && layers < launch) {
-            status = by_layers(self, b, sightings(b, nodes, false, earned ? launch : lesser(launch, gpu), layers));
+            status = by_layers(self, b, sightings(self, nodes, false, earned ? launch : lesser(launch, gpu), layers));
             b->by = ACS_METHOD_LAYERS;
         }
     }
@@ -457,8 +457,8 @@ static acs_status by_choice(acs_cuda *self, bundle *b)
     const uint32_t nodes = replay_nodes(b);
     const uint64_t without =
         acs_cost_model_queued(&b->cost) ? launch : best; /* methods that must be earned may never be ready */
-    status = by_replay(self, b, sightings(b, nodes, true, without, acs_cost_model_replay_ns(&b->cost, true)),
-                       sightings(b, nodes, false, without, acs_cost_model_replay_ns(&b->cost, false)));
+    status = by_replay(self, b, sightings(self, nodes, true, without, acs_cost_model_replay_ns(&b->cost, true)),
+                       sightings(self, nodes, false, without, acs_cost_model_replay_ns(&b->cost, false)));
     if (status != ACS_NOT_READY || acs_cuda_fault(self))
         return status;
     if (resident == best && by_resident(self, b, executor) == ACS_OK) {

@@ -100,6 +100,7 @@ static acs_status by_graph(acs_cuda *self, const acs_item *item)
     for (uint32_t at = TUNE_GRAPH_PUBLISH_OPS, p = 0; at < places; at += TUNE_GRAPH_PUBLISH_OPS)
         exec->publish[p++] = before + ops_before(r, at);
     const acs_status status = acs_cuda_exec_issue(self, exec, item->slot, item->value, result);
+    acs_cuda_graph_earn(self, places);
     if (ACS_UNLIKELY(watched))
         acs_cuda_watch_end(watched);
     return status;
@@ -128,12 +129,15 @@ static acs_status launch_one(void *user, acs_record *op, int *native, const char
 
 acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item)
 {
+    acs_replay *r = item->op->u.replay.replay;
     launching to = {self, item};
-    const acs_status status = by_graph(self, item);
+    /* nodes of ops that did not come take longer than a few launches */
+    const bool few = r->count * TUNE_REPLAY_FEW_PART < r->shape->ops;
+    const acs_status status = few ? ACS_NOT_READY : by_graph(self, item);
     if (status != ACS_NOT_READY)
         return status;
-    item->op->u.replay.replay->one_by_one = true;
-    return acs_cuda_fault(self) ? ACS_ERR_DEVICE : acs_replay_one_by_one(item->op->u.replay.replay, launch_one, &to);
+    r->one_by_one = true;
+    return acs_cuda_fault(self) ? ACS_ERR_DEVICE : acs_replay_one_by_one(r, launch_one, &to);
 }
 
 bool acs_cuda_replay_ready(acs_backend *backend, acs_replay *replay, uint32_t asked)

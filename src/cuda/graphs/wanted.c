@@ -108,7 +108,7 @@ static acs_cuda_exec *build(acs_cuda *self, const acs_cuda_wanted *want)
 {
     acs_cuda_builder *builder = want->replay ? self->methods->builder : NULL;
     const uint64_t before = want->replay ? acs_cuda_graph_since(self, want->key) : UINT64_MAX;
-    if (builder ? acs_cuda_builder_has(builder, want->key) || !acs_cuda_graph_may_fit(self, want->nodes, before)
+    if (builder ? acs_cuda_builder_has(builder, want->key) || !acs_cuda_graph_may_build(self, want->nodes, before)
                 : !acs_cuda_graph_room(self, want->nodes, before))
         return NULL;
     acs_cuda_build *build = prepare(self, want, before);
