@@ -203,7 +203,9 @@ static const void *cuda_decider(acs_backend *backend)
 static acs_status cuda_executor_add(acs_backend *backend, const acs_executor_params *params)
 {
     (void)acs_cuda_code_open(first_of(backend));
-    return acs_cuda_executor_add(backend, params);
+    const acs_status status = acs_cuda_executor_add(backend, params);
+    acs_cuda_code_tell(first_of(backend));
+    return status;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- memory */

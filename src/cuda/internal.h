@@ -19,6 +19,7 @@
 #define ACS_CUDA_INTERNAL_H
 
 #include "cuda/cupti.h"
+#include "cuda/gate.h"
 #include "cuda/driver.h"
 
 #include "scheduler/backend.h"
@@ -99,6 +100,7 @@ struct acs_cuda {
     size_t *scratch_high;
     /* threads that issue, in the first member; NULL: the threads that step the core do */
     acs_cuda_issuers *issuers;
+    acs_cuda_gate gate;                  /* at which they wait for threads that make things; in the first member */
     _Atomic(uint32_t) issuing;           /* those of them that are awake: A in issuers.c */
     void (*wake_issuers)(acs_cuda *first); /* commands were given: wake those that fell asleep just before */
     _Atomic int fault; /* first fatal CUresult of any member, in the first member; 0: none. See acs_cuda_lose */

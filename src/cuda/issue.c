@@ -7,7 +7,6 @@
 #include "cuda/issue.h"
 
 #include "cuda/bundle.h"
-#include "cuda/issuers.h"
 #include "cuda/kernel.h"
 #include "cuda/share.h"
 
@@ -32,14 +31,14 @@ static CUresult make_events(acs_cuda *self, const acs_mark *mark)
     CUevent *events = acs_cuda_mark_event(self, mark);
     const uint32_t left = self->mark_capacity - mark->index;
     CUresult result = CUDA_SUCCESS, first = CUDA_SUCCESS;
-    acs_cuda_alone_begin(self);
+    acs_cuda_gate_begin(&self->members[0]->gate);
     for (uint32_t i = 0; i < TUNE_SLOT_EVENTS_LEAST && i < left && !events[i] && result == CUDA_SUCCESS; i++) {
         result = self->cu.cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING);
         if (result != CUDA_SUCCESS)
             events[i] = NULL;
         first = i ? first : result;
     }
-    acs_cuda_alone_end(self);
+    acs_cuda_gate_end(&self->members[0]->gate);
     return first;
 }
 

@@ -7,8 +7,6 @@
  * A  give, then read `issuing` by a read-modify-write; a thread that falls asleep leaves it, then looks into the
  *    queues. Both acquire and release: the later one sees what the earlier thread did before. Broken: all sleep while
  *    there are ops.
- * B  count in `alone`, then read `drives`; store true in `drives`, then read `alone`; all sequentially consistent. Broken: a
- *    thread launches beside what wants the driver for itself, which is slower, and right.
  */
 #include "cuda/issuers.h"
 
@@ -19,8 +17,6 @@
 #include "base/tuning.h"
 
 #include <stdlib.h>
-
-enum { ISSUERS_MOST = 16 };
 
 struct acs_cuda_issuers {
     acs_cuda *first;
@@ -37,46 +33,27 @@ struct acs_cuda_issuers {
         acs_cuda_issuers *all;
         uint64_t own;   /* slots at which it looks first */
         pthread_t thread;
-        _Alignas(ACS_CACHE_LINE) _Atomic(bool) drives; /* B; it may call the driver */
-    } issuer[ISSUERS_MOST];
-    _Alignas(ACS_CACHE_LINE) _Atomic(uint32_t) alone; /* B; those that want the driver for themselves */
+    } issuer[ACS_CUDA_GATE_THREADS];
 };
 
-static _Thread_local struct issuer *tl_issuer; /* NULL: not a thread that issues */
-
 /* ----------------------------------------------------------------------------------------------------------- threads */
-
-/* Let those go first who want the driver for themselves. */
-static void drive(struct issuer *issuer)
-{
-    for (;;) {
-        atomic_store_explicit(&issuer->drives, true, memory_order_seq_cst); /* B */
-        if (ACS_LIKELY(atomic_load_explicit(&issuer->all->alone, memory_order_seq_cst) == 0))
-            return;
-        atomic_store_explicit(&issuer->drives, false, memory_order_release);
-        while (atomic_load_explicit(&issuer->all->alone, memory_order_relaxed)) /* relaxed: B follows */
-            acs_pause_briefly();
-    }
-}
 
 /* False: the thread is to end. */
 static bool falls_asleep(acs_cuda_issuers *all)
 {
-    atomic_store_explicit(&tl_issuer->drives, false, memory_order_release); /* B */
+    acs_cuda_gate_leave();
     ACS_HOLD(&all->lock);
     const uint64_t calls = all->calls;
     atomic_fetch_sub_explicit(&all->first->issuing, 1, memory_order_acq_rel); /* A */
     while (!acs_issue_queue_busy(all->queue) && !all->stopping && all->calls == calls)
         acs_cond_wait(&all->wake, &all->lock);
     atomic_fetch_add_explicit(&all->first->issuing, 1, memory_order_relaxed); /* a hint: A is about who sleeps */
-    const bool goes_on = !all->stopping || acs_issue_queue_busy(all->queue);
-    atomic_store_explicit(&tl_issuer->drives, goes_on, memory_order_seq_cst); /* B */
-    return goes_on;
+    return !all->stopping || acs_issue_queue_busy(all->queue);
 }
 
 static void *issuer_main(void *argument)
 {
-    struct issuer *issuer = argument;
+    const struct issuer *issuer = argument;
     acs_cuda_issuers *all = issuer->all;
     acs_cuda *first = all->first, *now = first;
     uint64_t idle_since = 0;
@@ -84,11 +61,8 @@ static void *issuer_main(void *argument)
     acs_thread_pin(first->cpu_next ? first->cpu_next(first->cpu_user) : -1);
     acs_cuda_thread_enter(&first->base);
     acs_inside_set(true);
-    tl_issuer = issuer;
-    drive(issuer);
     for (;;) {
-        if (ACS_UNLIKELY(atomic_load_explicit(&all->alone, memory_order_relaxed))) /* relaxed: a hint, B follows */
-            drive(issuer);
+        acs_cuda_gate_pass(&first->gate, (uint32_t)(issuer - all->issuer));
         const acs_issue_step step = acs_issue_queue_step(all->queue, &taker, &acs_cuda_issue_ops, &now);
         if (step == ACS_ISSUE_DONE) {
             idle_since = 0;
@@ -126,8 +100,7 @@ static void start_locked(acs_cuda_issuers *all)
     const uint32_t wanted = all->count;
     all->started = true;
     for (uint32_t i = 0; i < wanted && all->count == wanted; i++) {
-        all->issuer[i].all = all;
-        all->issuer[i].own = own_slots(all, i);
+        all->issuer[i] = (struct issuer){.all = all, .own = own_slots(all, i)};
         atomic_fetch_add_explicit(&all->first->issuing, 1, memory_order_relaxed); /* a hint, as above */
         if (acs_thread_create(&all->issuer[i].thread, issuer_main, &all->issuer[i]) != 0) {
             acs_log(ACS_LOG_WARN, "cuda: %u of %u threads that issue could be made", i, wanted);
@@ -175,29 +148,6 @@ void acs_cuda_issuers_call(acs_cuda_issuers *all)
     acs_cond_broadcast(&all->wake);
 }
 
-void acs_cuda_alone_begin(acs_cuda *self)
-{
-    acs_cuda_issuers *all = self->members[0]->issuers;
-    if (!all)
-        return;
-    atomic_fetch_add_explicit(&all->alone, 1, memory_order_seq_cst); /* B */
-    if (tl_issuer)
-        atomic_store_explicit(&tl_issuer->drives, false, memory_order_release);
-    for (uint32_t i = 0, pauses = 0; i < ISSUERS_MOST; i++)
-        while (atomic_load_explicit(&all->issuer[i].drives, memory_order_seq_cst) && pauses++ < TUNE_ALONE_PAUSES) /* B */
-            acs_pause_briefly();
-}
-
-void acs_cuda_alone_end(acs_cuda *self)
-{
-    acs_cuda_issuers *all = self->members[0]->issuers;
-    if (!all)
-        return;
-    atomic_fetch_sub_explicit(&all->alone, 1, memory_order_release);
-    if (tl_issuer)
-        drive(tl_issuer);
-}
-
 acs_status acs_cuda_issuers_open(acs_cuda *first, const acs_backend_config *config)
 {
     const uint32_t count = count_wanted(config);
@@ -205,9 +155,9 @@ acs_status acs_cuda_issuers_open(acs_cuda *first, const acs_backend_config *conf
                                    &first->base.queue));
     if (count == 0)
         return ACS_OK;
-    acs_cuda_issuers *all = acs_zeros(1, sizeof *all);
+    acs_cuda_issuers *all = calloc(1, sizeof *all);
     if (!all || acs_lock_init(&all->lock, ACS_RANK_SLEEP) != 0 || acs_cond_init(&all->wake) != 0) {
-        acs_zeros_free(all);
+        free(all);
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "cuda: no memory for the threads that issue");
     }
     all->first = first;
@@ -234,7 +184,7 @@ void acs_cuda_issuers_close(acs_cuda *first)
             (void)pthread_join(all->issuer[i].thread, NULL);
         acs_cond_fini(&all->wake);
         acs_lock_fini(&all->lock);
-        acs_zeros_free(all);
+        free(all);
     }
     acs_issue_queue_destroy(first->base.queue);
 }

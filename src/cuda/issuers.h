@@ -13,13 +13,6 @@ acs_status acs_cuda_issuers_open(acs_cuda *first, const acs_backend_config *conf
 void acs_cuda_issuers_close(acs_cuda *first);
 /* There is enough for all of them: wake those that sleep. */
 void acs_cuda_issuers_call(acs_cuda_issuers *all);
-/*
- * Between these calls, from any thread, the threads that issue launch nothing: for calls that make things. Beside four
- * threads that launch, an event takes 50 us instead of 1.6, a stream 350 instead of 25, a graph of 31 nodes 400 instead
- * of 100. A thread that a launch holds up is not waited for longer than TUNE_ALONE_PAUSES pauses.
- */
-void acs_cuda_alone_begin(acs_cuda *self);
-void acs_cuda_alone_end(acs_cuda *self);
 /* settle of acs_backend_ops */
 void acs_cuda_issuers_settle(acs_backend *backend);
 

@@ -10,8 +10,6 @@
  */
 #include "cuda/share.h"
 
-#include "cuda/issuers.h"
-
 #include <pthread.h>
 
 #include <stdio.h>
@@ -393,9 +391,9 @@ static void follow_stream(acs_cuda *self, acs_cuda_slot_stream *now, CUstream st
 static CUstream make_stream(acs_cuda *self, uint32_t slot)
 {
     CUstream stream = NULL;
-    acs_cuda_alone_begin(self);
+    acs_cuda_gate_begin(&self->members[0]->gate);
     const CUresult result = acs_cuda_fault(self) ? CUDA_SUCCESS : self->cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING);
-    acs_cuda_alone_end(self);
+    acs_cuda_gate_end(&self->members[0]->gate);
     if (result != CUDA_SUCCESS && !acs_cuda_note(self, result))
         acs_log(ACS_LOG_WARN, "cuda: slot %u shares a stream with slot %u, since it could not get one: %s", slot,
                 self->member, acs_cuda_text((int)result));

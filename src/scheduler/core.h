@@ -77,7 +77,8 @@ struct acs_action {
     uint32_t poll_count;
     acs_poll polls[ACS_SLOTS_MAX];
     acs_status poll_status;
-    uint64_t polls_begin_ns, polls_end_ns; /* by config.now_ns; only with core.reads_clock */
+    uint64_t polls_begin_ns, polls_end_ns; /* by config.now_ns; only with core.reads_clock, or `judges` */
+    bool judges;                           /* a device's first ops are to be judged by these polls */
     acs_error fault;                   /* the failed poll's */
     /* HOST */
     uint32_t host_entry;

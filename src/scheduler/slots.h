@@ -58,6 +58,7 @@ typedef struct acs_bank {
     uint32_t may_grow;      /* slots that may still become active: the device was seen to be behind */
     bool wants_poll;        /* all queues look deep, perhaps only for want of a poll */
     bool unknown;           /* no poll has shown yet whether ops are long: none queues behind others */
+    uint64_t held_ns;       /* while `unknown`: since when an op waits that would queue, and all others are launched */
 } acs_bank;
 
 typedef struct acs_slots {

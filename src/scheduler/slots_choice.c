@@ -178,7 +178,7 @@ static bool kept_up(const acs_bank *bank, uint32_t s, const acs_slot *slot)
  * If every queue is deep, up to twice as many slots may become active.
  *
  * The device takes the time if there is little to issue, and TUNE_SLOTS_IDLE_POLLS polls in a row see at least
- * acs_slots.first ops out. Then a queue of one op counts as deep, since more slots let the device run more at once.
+ * TUNE_SLOTS_BUSY_OPS ops out. Then a queue of one op counts as deep, since more slots let the device run more at once.
  * Otherwise programs that launch a few kernels of 50 us and wait for them would never get more than the first slots.
  *
  * Ops with shares, and their slots, do not count.
@@ -191,6 +191,8 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
     acs_bank *bank = &slots->banks[device];
     uint32_t shallowest = UINT32_MAX, fewest = UINT32_MAX, out = 0, empty = 0;
     bool quick = bundled;
+    const bool held = bank->unknown && bank->wants_poll;
+    bank->held_ns = held ? bank->held_ns : 0;
     for (uint32_t k = 0; k < bank->active; k++) {
         const uint32_t s = slot_of(slots, device, k);
         acs_slot *slot = &slots->slot[s];
@@ -208,13 +210,16 @@ void acs_slots_polled(acs_slots *slots, uint32_t device, bool idle, bool bundled
     bank->looked = bank->fed = 0;
     bank->wants_poll = false;
     bank->pause = idle;
-    bank->idle_polls = idle && out >= slots->first ? bank->idle_polls + 1 : 0;
-    bank->busy |= idle && out > slots->first;
+    bank->idle_polls = idle && out >= TUNE_SLOTS_BUSY_OPS ? bank->idle_polls + 1 : 0;
+    bank->busy |= idle && out > TUNE_SLOTS_BUSY_OPS;
     if (bank->idle_polls >= TUNE_SLOTS_IDLE_POLLS)
         bank->deep_now = 1;
-    if (bank->unknown && (bank->deep_now == 1 || 2 * empty >= bank->active)) {
+    if (held && (idle || 2 * empty >= bank->active)) {
         bank->unknown = false;
-        bank->may_grow = bank->deep_now == 1 ? slots->limit : 0;
+        if (2 * empty >= bank->active)
+            return;
+        bank->deep_now = 1;
+        bank->may_grow = slots->limit;
         return;
     }
     const bool behind = shallowest >= bank->deep_now;

@@ -69,6 +69,8 @@ void acs_core_fini(acs_core *core)
 /* Add polls of slots of these devices, at most `more`, in turn from the slot behind the last one polled. */
 static void list_polls(acs_core *core, acs_action *action, uint32_t devices, uint32_t more)
 {
+    for (uint32_t d = 0; d < core->slots.devices; d++)
+        action->judges |= core->slots.banks[d].unknown && core->slots.banks[d].wants_poll;
     const uint32_t used = core->slots.used, listed = action->poll_count;
     const uint32_t first = listed ? action->polls[0].slot : used;
     for (uint32_t k = 0; k < used && action->poll_count - listed < more; k++) {
@@ -197,6 +199,7 @@ static bool decide(acs_core *core, uint32_t may, acs_action *action)
     bool inserted = insert(core, may);
     action->type = ACS_ACTION_NONE;
     action->poll_count = action->poll_devices = 0;
+    action->judges = false;
     action->batch.items_used = action->batch.waits_used = action->batch.marks_used = action->batch.edges_used = 0;
     action->batch.bundle = false;
     action->looks = may == ACS_MAY_LOOK;
@@ -318,7 +321,7 @@ bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted)
 
 static void perform_polls(acs_core *core, acs_action *action)
 {
-    const bool timed = core->reads_clock && action->poll_count > 0;
+    const bool timed = (core->reads_clock || action->judges) && core->config.now_ns && action->poll_count > 0;
     if (timed)
         action->polls_begin_ns = core->config.now_ns(core->config.user);
     for (uint32_t i = 0; i < action->poll_count && action->poll_status == ACS_OK; i++) {
@@ -401,6 +404,16 @@ static void book_host(acs_core *core, acs_action *action)
         acs_core_fail_locked(core, entry, action->host_status, action->host_native, NULL);
 }
 
+/* Whether the first ops of a device had time to show how long they are: TUNE_WORKER_NAP_US since all were launched. */
+static bool is_judged(acs_core *core, const acs_action *action, uint32_t device)
+{
+    acs_bank *bank = &core->slots.banks[device];
+    const acs_issue_queue *queue = core->backend->queue;
+    if (!bank->held_ns || (queue && acs_issue_queue_busy(queue)))
+        bank->held_ns = action->polls_end_ns;
+    return action->polls_end_ns - bank->held_ns >= TUNE_WORKER_NAP_US * 1000ull;
+}
+
 static void book_polls(acs_core *core, acs_action *action)
 {
     if (action->poll_count == 0)
@@ -426,10 +439,9 @@ static void book_polls(acs_core *core, acs_action *action)
         if (!(action->poll_devices >> d & 1))
             continue;
         const bool all = !action->partial || acs_slots_all_looked_at(&core->slots, d);
-        /* while ops are held until the first ones are judged, there is little to issue once those were launched */
-        const bool quiet = core->slots.banks[d].unknown ? !queue || !acs_issue_queue_busy(queue) : idle;
+        const bool shown = ACS_UNLIKELY(action->judges && core->slots.banks[d].unknown) ? is_judged(core, action, d) : idle;
         if (all) /* one slot shows nothing of the others */
-            acs_slots_polled(&core->slots, d, quiet, bundled && action->batch.device == d);
+            acs_slots_polled(&core->slots, d, shown, bundled && action->batch.device == d);
         if (core->batcher)
             core->batcher->polled(core, action, d, all);
     }

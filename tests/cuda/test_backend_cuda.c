@@ -204,7 +204,7 @@ static void submit_sends_marks_then_waits_then_the_op_then_its_mark(void **state
     item_wait(item, 0, 0);
     item_mark_before(item_new(NULL, -1), 1, 0);
     submit();
-    assert_string_equal(twin_log(), "launch 0;record 0 e0;record 1 e1;wait 2 e1;wait 2 e0;launch 2;record 2 e2;");
+    assert_string_equal(twin_log(), "launch 0;record 0 e0;record 1 e16;wait 2 e16;wait 2 e0;launch 2;record 2 e32;");
 }
 
 static void submit_of_a_refused_launch_skips_dependents_and_keeps_marks(void **state)
@@ -223,7 +223,7 @@ static void submit_of_a_refused_launch_skips_dependents_and_keeps_marks(void **s
     assert_non_null(bad->text);
     assert_int_equal(dependent->status, ACS_ERR_SKIPPED);
     assert_int_equal(other->status, ACS_OK);
-    assert_string_equal(twin_log(), "record 0 e0;record 1 e1;launch 2;");
+    assert_string_equal(twin_log(), "record 0 e0;record 1 e16;launch 2;");
 }
 
 static void submit_after_a_fault_touches_the_device_no_more(void **state)

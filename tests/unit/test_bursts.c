@@ -13,7 +13,7 @@
 #include "simulator/sim.h"
 #include "api/context.h"
 
-enum { TURNS = 30, FIRST_SLOTS = 4, WIDE_MOST = 32, BLOCKS = 8, CELL = 64 };
+enum { TURNS = 30, FIRST_SLOTS = TUNE_SLOTS_FIRST, WIDE_MOST = 32, BLOCKS = 8, CELL = 64 };
 
 static char g_parts[WIDE_MOST][CELL], g_whole[CELL];
 static uint32_t g_kernel_ns;
@@ -115,7 +115,7 @@ static void long_kernels_run_side_by_side(void **state)
         }
 }
 
-static void short_kernels_take_at_most_a_tenth_longer_than_in_four_slots(void **state)
+static void short_kernels_take_at_most_a_tenth_longer_than_in_the_first_slots(void **state)
 {
     (void)state;
     for (uint32_t wide = 4; wide <= WIDE_MOST; wide *= 2)
@@ -156,7 +156,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_kernels_run_side_by_side),
-        cmocka_unit_test(short_kernels_take_at_most_a_tenth_longer_than_in_four_slots),
+        cmocka_unit_test(short_kernels_take_at_most_a_tenth_longer_than_in_the_first_slots),
         cmocka_unit_test(slots_go_when_kernels_become_short_and_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,6 @@
  * graphs to build.
  */
 #include "cuda/graphs/graphs.h"
-#include "cuda/issuers.h"
 
 #include "base/tuning.h"
 
@@ -217,7 +216,7 @@ CUresult acs_cuda_exec_build(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda
     CUresult result = acs_cuda_room_acquire(self, (size_t)TUNE_GRAPH_TABLES * exec->table_bytes, &exec->room);
     const bool alone = plan->nodes <= TUNE_ALONE_NODES; /* while a large one is built, launches go on more slowly */
     if (alone)
-        acs_cuda_alone_begin(self);
+        acs_cuda_gate_begin(&self->members[0]->gate);
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphCreate(&exec->graph, 0);
     if (result == CUDA_SUCCESS)
@@ -225,7 +224,7 @@ CUresult acs_cuda_exec_build(acs_cuda *self, acs_cuda_exec *exec, const acs_cuda
     if (result == CUDA_SUCCESS)
         result = self->cu.cuGraphInstantiateWithFlags(&exec->exec, exec->graph, 0);
     if (alone)
-        acs_cuda_alone_end(self);
+        acs_cuda_gate_end(&self->members[0]->gate);
     if (result != CUDA_SUCCESS) {
         exec->exec = NULL;
         return result;

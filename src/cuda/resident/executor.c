@@ -96,6 +96,5 @@ acs_status acs_cuda_executor_add(acs_backend *backend, const acs_executor_params
     for (uint32_t i = 0; i < backend->devices; i++)
         if (first->members[i]->resident)
             ACS_TRY(add_executor(first->members[i], params));
-    acs_cuda_code_tell(first);
     return ACS_OK;
 }
