@@ -129,5 +129,46 @@ class Watch(unittest.TestCase):
         self.assertGreaterEqual(float(lines[0][1]), 0)
 
 
+class RunOnly(unittest.TestCase):
+    """Programs that were built elsewhere: the watched program stands for both, over the pretended runtime."""
+
+    def _run(self, *arguments):
+        command = [sys.executable, os.path.join(FOLDER, "suite"), *arguments]
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+    def test_runs_what_is_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, out = os.path.join(folder, "src"), os.path.join(folder, "out")
+            runtime, program = os.path.join(folder, "runtime.c"), os.path.join(folder, "program.c")
+            for path, text in ((runtime, RUNTIME), (program, PROGRAM)):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            library, watch = os.path.join(folder, "libruntime.so"), os.path.join(out, "libwatch.so")
+            for name in ("one", "two"):
+                os.makedirs(os.path.join(source, name))
+                with open(os.path.join(source, name, "main.cu"), "w", encoding="utf-8"):
+                    pass
+            os.makedirs(out)
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", library, runtime], check=True)
+            subprocess.run(["cc", "-std=gnu11", "-shared", "-fPIC", "-o", watch, os.path.join(FOLDER, "watch.c"), "-ldl"], check=True)
+            for kind in ("plain", "acs"):
+                at = os.path.join(out, kind, "one")
+                os.makedirs(at)
+                subprocess.run(["cc", "-o", os.path.join(at, "suite_program"), program, library, "-Wl,-rpath," + folder],
+                               check=True)
+            json = os.path.join(folder, "rows.json")
+            run = self._run("--run-only", "--out", out, "--reps", "1", "--jobs", "2", "--json", json, source)
+            self.assertEqual(run.returncode, 0, run.stdout)
+            self.assertIn("| one | measured | equal |", run.stdout)
+            self.assertIn("| two | not there |", run.stdout)
+            with open(json, encoding="utf-8") as file:
+                self.assertIn('"complete": true', file.read())
+
+    def test_building_or_running_is_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(self._run(folder).returncode, suite.WRONG_USE)
+            self.assertEqual(self._run("--run-only", "--build", folder, folder).returncode, suite.WRONG_USE)
+
+
 if __name__ == "__main__":
     unittest.main()
