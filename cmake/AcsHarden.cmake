@@ -33,7 +33,7 @@ if(ACS_STACK_PROTECTOR)
     set(ACS_HOT_SOURCES base/lock.c window/record.c window/collect.c window/depend.c window/fifo.c window/holders.c window/regions.c
         window/shape.c window/span_set.c window/tile_grid.c window/window.c scheduler/step.c scheduler/insert.c
         scheduler/retire.c scheduler/awaited.c scheduler/slots.c scheduler/slots_choice.c scheduler/slots_marks.c
-        bundles/form.c bundles/contention.c residency/bind.c residency/naming.c api/check_segments.c api/context.c api/launch.c
+        bundles/form.c residency/bind.c residency/naming.c api/check_segments.c api/context.c api/launch.c
         api/wait.c api/threads.c host/host.c host/host_executor.c host/host_kernel.c host/host_queue.c)
     set(ACS_HOT_OPTIONS "$<${acs_optimised}:-fstack-protector>") # of ACS_HOT_SOURCES: AcsModule
 endif()

@@ -161,8 +161,7 @@ acs_status acs_last_error(acs_error *error);
 enum { ACS_BACKEND_AUTO, ACS_BACKEND_CUDA, ACS_BACKEND_HOST, ACS_BACKEND_SIM };
 enum { ACS_WAIT_GPU, ACS_WAIT_HOST };
 enum { ACS_REPEATS_NAMED, ACS_REPEATS_AUTO };
-enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU, ACS_ISSUE_RESIDENT,
-       ACS_ISSUE_COUNT };
+enum { ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY, ACS_ISSUE_RESIDENT, ACS_ISSUE_COUNT };
 enum { ACS_SIM_ORDER_SEED, ACS_SIM_ORDER_TIME };
 enum { ACS_VARIANTS_AUTO, ACS_VARIANTS_FIXED, ACS_VARIANTS_BASE };
 enum { ACS_TUNE_OFF, ACS_TUNE_LIST, ACS_TUNE_MEASURE, ACS_TUNE_MIX };
@@ -197,7 +196,7 @@ typedef struct acs_options {
  *                         the default for it and the environment's values for the others.
  * A bad value of ACS_LOG, ACS_STATS, ACS_DOT, ACS_MEMORY_LOG, ACS_REPORT or an option that begins with ACS_TRACE
  * is no error: a warning is written to standard error once, and the default is used. acs_open does the same where a file
- * that one of them names cannot be written. Set-user-ID programs do not take ACS_COSTS, ACS_DOT, ACS_LEDGER,
+ * that one of them names cannot be written. Set-user-ID programs do not take ACS_DOT, ACS_LEDGER,
  * ACS_MEMORY_LOG, ACS_PROFILE, ACS_REPORT, ACS_TOPOLOGY and ACS_TRACE from the environment. An unknown ACS_* variable is
  * no error: a warning with the nearest known name is written to standard error once.
  */
@@ -1395,7 +1394,7 @@ typedef struct acs_statistics {
      */
     uint64_t issued_by[ACS_ISSUE_COUNT];
     uint64_t bundles;          /**< submissions of several kernels as one unit, by another issue method than launches */
-    /** Bundles formed but not issued as a unit: launches are cheaper, not seen often enough, or no issue method fits. */
+    /** Bundles formed but not issued as a unit: not seen often enough, no room, or no issue method fits. */
     uint64_t bundles_refused;
     uint64_t launched_unfit;   /**< kernels launched because no other issue method fits them, or because they are known
                                     to take long (ACS_ISSUE=launch: all) */

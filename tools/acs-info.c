@@ -1,6 +1,6 @@
 /*
  * acs-info: what this installation of ACS is and what it can do here: version and build, the backends that open or why
- * they do not, the one that `auto` takes, the GPUs with links and costs, and each option with its value and source; as text
+ * they do not, the one that `auto` takes, the GPUs with links, and each option with its value and source; as text
  * or as JSON. Run by people, and for reports of defects; it queues no op, but for a measurement where it is asked for one.
  * status: 0; 1 where a program that sets nothing would get an error from acs_open, as with a bad value of a variable, or
  * nothing could be measured or kept; 2 for a bad command line.
@@ -17,8 +17,7 @@ static const char g_usage[] =
     "Shows version and build of ACS, the backends that work here or why they do not, the GPUs and the links between\n"
     "them, and each option with its value and where the value comes from.\n"
     "  --json     the same for programs, as one JSON object\n"
-    "  --measure  measure the links between the GPUs and the host, and the costs of issuing kernels on each GPU: some\n"
-    "             seconds a GPU, at most a minute; and keep the figures, the links for these GPUs and for the first\n"
+    "  --measure  measure the links between the GPUs and the host, and keep the figures, for these GPUs and for the first\n"
     "             of them. Nothing else should use the GPUs meanwhile. ACS_DEVICES=N: the first N alone\n"
     "  --help     this text\n"
     "Exit status: 0; 1 if acs_open would fail, as with a variable that has a bad value, or --measure measured or kept\n"
@@ -210,14 +209,6 @@ static uint32_t asked_devices(void)
     return getenv("ACS_DEVICES") && acs_options_init(&options, sizeof options) == ACS_OK ? (uint32_t)options.devices : 0;
 }
 
-static bool costs_failed(const info *it)
-{
-    bool failed = false;
-    for (uint32_t i = 0; i < it->gpu_count; i++)
-        failed |= it->costs[i].failed;
-    return failed;
-}
-
 static void release(info *it)
 {
     for (uint32_t i = 0; i < it->unknown_count; i++)
@@ -243,13 +234,12 @@ int main(int count, char **words)
     read_backends(it);
     info_read_gpus(it);
     info_read_links(it, asked_devices(), measure);
-    info_read_costs(it, asked_devices(), measure);
     info_read_ledger(it, getenv("ACS_LEDGER"));
     if (json)
         info_print_json(it);
     else
         info_print_text(it);
-    bool failed = !it->program.opened || (measure && (*it->links_why || costs_failed(it)));
+    bool failed = !it->program.opened || (measure && *it->links_why);
     failed |= fflush(stdout) != 0 || ferror(stdout);
     release(it);
     return failed;

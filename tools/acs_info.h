@@ -8,7 +8,6 @@
 
 #include "devices/ledger.h"
 #include "devices/topology.h"
-#include "bundles/costs.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,14 +32,6 @@ typedef struct info_gpu {
     uint64_t memory_bytes;
     char why[128]; /* not empty: the device was counted, but says nothing of itself */
 } info_gpu;
-
-/* The costs of issuing kernels on a GPU. */
-typedef struct info_costs {
-    acs_costs costs;
-    bool known, failed;               /* measured at some time; asked to measure, and could not measure or keep */
-    char why[ACS_ERROR_TEXT_BYTES];   /* why they are not known, or not kept */
-    char kept[ACS_CACHE_PATH_BYTES];  /* the file that they are in; empty: none */
-} info_costs;
 
 /* One line of acs_options_dump. */
 typedef struct info_option {
@@ -68,12 +59,16 @@ typedef struct info {
     acs_topology links; /* between the GPUs; count 0: not known */
     char links_why[ACS_ERROR_TEXT_BYTES];
     char links_kept[ACS_TOPOLOGY_PATH_BYTES]; /* the file that they are in; empty: none */
-    info_costs costs[INFO_GPUS_MOST]; /* by GPU */
     acs_ledger_line ledger[INFO_LEDGER_MOST]; /* the programs in it */
     uint32_t ledger_count;
     char ledger_why[ACS_ERROR_TEXT_BYTES];    /* why there are none */
 } info;
 
+/*
+ * Measure the links of topology->count devices, given by their CUDA numbers. Peer access between them is enabled where
+ * possible. ACS_ERR_DEVICE: a CUDA call failed. ACS_ERR_CHECK: the figures were impossible three times.
+ */
+acs_status info_measure_links(acs_topology *topology, const int *devices);
 /* Versions and devices, by the CUDA runtime. */
 void info_read_gpus(info *to);
 /*
@@ -81,9 +76,6 @@ void info_read_gpus(info *to);
  * `devices`, as a context takes them; 0: of all.
  */
 void info_read_links(info *to, uint32_t devices, bool measure);
-
-/* The costs of issuing kernels on each GPU; as with links. */
-void info_read_costs(info *to, uint32_t devices, bool measure);
 
 /* Who is in the ledger that ACS_LEDGER names, or in that of ACS_LEDGER=on. */
 void info_read_ledger(info *to, const char *option);

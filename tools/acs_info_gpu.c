@@ -16,9 +16,6 @@ static void no_links(info *to, bool measure)
 
 #ifdef ACS_HAVE_CUDA
 
-#include "acs_info_measure.h"
-#include "cuda/internal.h"
-
 #include <cuda_runtime_api.h>
 
 /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  ...": the first word that looks like a version. */
@@ -120,76 +117,7 @@ void info_read_links(info *to, uint32_t devices, bool measure)
     }
 }
 
-static void costs_error(info_costs *to)
-{
-    acs_error error = {.size = sizeof error};
-    (void)acs_last_error(&error);
-    memcpy(to->why, error.text, sizeof to->why);
-}
-
-static void load_costs(info_costs *to, const acs_costs_gpu *gpu)
-{
-    to->costs = acs_costs_table;
-    const acs_status status = acs_costs_load(&to->costs, gpu);
-    to->known = status == ACS_OK;
-    if (status == ACS_NOT_READY)
-        snprintf(to->why, sizeof to->why, "not measured yet, so they are taken to be an H200's: acs-info --measure");
-    else if (status != ACS_OK)
-        costs_error(to);
-    else
-        (void)acs_costs_path(gpu, to->kept); /* was read */
-}
-
-/* Where the library has no kernels of its own nothing asks for costs, so it is no failure that there are none. */
-static void measure_costs(info_costs *to, int device)
-{
-    acs_costs_measured measured;
-    char name[32];
-#ifndef ACS_HAVE_DEVICE
-    (void)device;
-    (void)measured;
-    (void)name;
-    snprintf(to->why, sizeof to->why, "not measured: ACS was built without nvcc, and launches kernels one by one");
 #else
-    snprintf(name, sizeof name, "GPU %d", device);
-    const acs_status status = info_measure_costs(device, name, &measured);
-    to->known = status == ACS_OK;
-    to->failed = status != ACS_OK && status != ACS_ERR_UNSUPPORTED;
-    if (to->known)
-        to->costs = measured.costs;
-    if (status != ACS_OK || acs_costs_store(&measured) != ACS_OK) {
-        to->failed |= to->known;
-        costs_error(to);
-    } else {
-        (void)acs_costs_path(&measured.gpu, to->kept); /* was written to */
-    }
-#endif
-}
-
-void info_read_costs(info *to, uint32_t devices, bool measure)
-{
-    const uint32_t most = devices && devices < to->gpu_count ? devices : to->gpu_count;
-    for (uint32_t i = 0; i < most; i++) {
-        acs_costs_gpu gpu = {.id = ""};
-        if (*to->gpus[i].why)
-            continue;
-        memcpy(gpu.id, to->gpus[i].uuid, sizeof gpu.id);
-        snprintf(gpu.name, sizeof gpu.name, "%.*s", (int)sizeof gpu.name - 1, to->gpus[i].name);
-        if (measure)
-            measure_costs(&to->costs[i], (int)i);
-        else
-            load_costs(&to->costs[i], &gpu);
-    }
-}
-
-#else
-
-void info_read_costs(info *to, uint32_t devices, bool measure)
-{
-    (void)to;
-    (void)devices;
-    (void)measure;
-}
 
 void info_read_gpus(info *to)
 {

@@ -3,7 +3,7 @@
  * runtime only. It frees all that it makes, but peer access between the devices stays enabled. Four devices take about a
  * second.
  */
-#include "acs_info_measure.h"
+#include "acs_info.h"
 
 #include "devices/topology.h"
 

@@ -93,26 +93,6 @@ static void text_links(const info *from)
         }
 }
 
-/* Rows in lines of a few, below the GPU's index. */
-static void text_costs_of(uint32_t gpu, const info_costs *costs)
-{
-    if (*costs->why)
-        printf("  %-14u %s\n", gpu, costs->why);
-    if (*costs->kept)
-        printf("  %-14u kept in %s\n", gpu, costs->kept);
-    for (uint32_t row = 0; costs->known && row < ACS_COST_ROWS; row++)
-        printf("%s%s %u%s", row % 6 == 0 ? "    " : "", acs_cost_name(row), acs_cost_value(&costs->costs, row),
-               row % 6 == 5 || row + 1 == ACS_COST_ROWS ? "\n" : ", ");
-}
-
-static void text_costs(const info *from)
-{
-    if (from->gpu_count > 0)
-        puts("\nCosts of issuing kernels");
-    for (uint32_t i = 0; i < from->gpu_count; i++)
-        text_costs_of(i, &from->costs[i]);
-}
-
 static void text_ledger(const info *from)
 {
     puts("\nLedger");
@@ -165,7 +145,6 @@ void info_print_text(const info *from)
         printf("  %-14s none: %s\n", "acs_open takes", from->program.why);
     text_gpus(from);
     text_links(from);
-    text_costs(from);
     text_ledger(from);
     text_options(from);
 }
@@ -254,22 +233,6 @@ static void json_links(const info *from)
     json_pair(",\n  ", "links_remark", *from->links_why ? from->links_why : NULL);
 }
 
-static void json_costs(const info *from)
-{
-    printf(",\n  \"costs\": [");
-    for (uint32_t i = 0; i < from->gpu_count; i++) {
-        const info_costs *costs = &from->costs[i];
-        printf("%s\n    {\"gpu\": %u", i ? "," : "", i);
-        json_pair(", ", "kept", *costs->kept ? costs->kept : NULL);
-        json_pair(", ", "remark", *costs->why ? costs->why : NULL);
-        printf(", \"rows\": {");
-        for (uint32_t row = 0; costs->known && row < ACS_COST_ROWS; row++)
-            printf("%s\"%s\": %u", row ? ", " : "", acs_cost_name(row), acs_cost_value(&costs->costs, row));
-        printf("}}");
-    }
-    putchar(']');
-}
-
 static void json_ledger(const info *from)
 {
     printf(",\n  \"ledger\": [");
@@ -323,7 +286,6 @@ void info_print_json(const info *from)
     json_open("{", &from->program);
     json_gpus(from);
     json_links(from);
-    json_costs(from);
     json_ledger(from);
     json_options(from);
     puts("\n}");

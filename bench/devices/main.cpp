@@ -67,9 +67,7 @@ const struct {
     int issue;
 } g_issues[] = {{"acs", ACS_ISSUE_LAUNCH},
                 {"acs-auto", ACS_ISSUE_AUTO},
-                {"acs-replay", ACS_ISSUE_REPLAY},
-                {"acs-layers", ACS_ISSUE_LAYERS},
-                {"acs-gpu", ACS_ISSUE_GPU}};
+                {"acs-replay", ACS_ISSUE_REPLAY}};
 
 struct settings {
     std::vector<std::string> only;

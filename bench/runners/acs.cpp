@@ -36,9 +36,6 @@ const mode modes[] = {
      [](acs_options &o) { o.issue = ACS_ISSUE_LAUNCH; }},
     {"acs-replay", "ACS, kept graphs of what was seen before (ACS_ISSUE=replay)",
      [](acs_options &o) { only(o, ACS_ISSUE_REPLAY); }},
-    {"acs-layers", "ACS, kept graphs of layers (ACS_ISSUE=layers)", [](acs_options &o) { only(o, ACS_ISSUE_LAYERS); }},
-    {"acs-gpu", "ACS, finished kernels launch what they release (ACS_ISSUE=gpu)",
-     [](acs_options &o) { only(o, ACS_ISSUE_GPU); }},
     {"acs-resident", "ACS, one kernel runs the blocks of others, up to 256 at once (ACS_ISSUE=resident, ACS_WINDOW=512)",
      [](acs_options &o) {
          only(o, ACS_ISSUE_RESIDENT);
@@ -226,7 +223,7 @@ private:
     /* How the kernels were issued, in percent. */
     std::string methods(const acs_statistics &s) const
     {
-        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
+        static const char *const names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "resident"};
         std::string text;
         const uint64_t kernels = s.kernels - before_.kernels + s.calls_as_kernels - before_.calls_as_kernels;
         for (int i = 0; kernels && i < ACS_ISSUE_COUNT; i++) {

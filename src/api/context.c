@@ -89,8 +89,6 @@ static acs_status open_backend(acs_context *context)
         .activity = context->activity,
     };
     ACS_TRY(acs_library_parts.open_backend(&config, &context->backend));
-    if (o->costs[0] && context->backend->ops->id != ACS_BACKEND_CUDA)
-        acs_log(ACS_LOG_WARN, "ACS_COSTS has no effect: the costs are a GPU's");
     return ACS_OK;
 }
 

@@ -190,12 +190,11 @@ static void report_methods(const acs_statistics *s)
     const uint64_t *by = s->issued_by;
     fprintf(stderr,
             "acs: stats: kernels by launch %" PRIu64 " (unfit %" PRIu64 ", few at once %" PRIu64 ", refused %" PRIu64
-            "), replay %" PRIu64 ", layers %" PRIu64 ", the GPU itself %" PRIu64
-            ", resident %" PRIu64 "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64 " copies and fills, %" PRIu64
-            " library calls as kernels; %" PRIu64 " nodes of graphs built\n",
+            "), replay %" PRIu64 ", resident %" PRIu64 "; %" PRIu64 " bundles, %" PRIu64 " refused; %" PRIu64
+            " copies and fills, %" PRIu64 " library calls as kernels; %" PRIu64 " nodes of graphs built\n",
             by[ACS_ISSUE_LAUNCH], s->launched_unfit, s->launched_few, s->launched_refused,
-            by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_LAYERS], by[ACS_ISSUE_GPU], by[ACS_ISSUE_RESIDENT],
-            s->bundles, s->bundles_refused, s->copies_as_kernels, s->calls_as_kernels, s->nodes_built);
+            by[ACS_ISSUE_REPLAY], by[ACS_ISSUE_RESIDENT], s->bundles, s->bundles_refused, s->copies_as_kernels,
+            s->calls_as_kernels, s->nodes_built);
 }
 
 /* CPU backends know which ops run. For a device it is only known which ops could be running. */

@@ -496,7 +496,7 @@ size_t acs_options_markdown(char *text, size_t bytes)
                     "says, and the default is used. So it is with a file\nthat one of them names and "
                     "that cannot be written. Two more things are told there once: a default\ncontext that cannot be opened, "
                     "and an unknown `ACS_*` variable, with the nearest known name. Programs\n"
-                    "that run with another user's rights (set-user-ID) do not take `ACS_COSTS`, `ACS_DOT`, "
+                    "that run with another user's rights (set-user-ID) do not take `ACS_DOT`, "
                     "`ACS_LEDGER`, `ACS_MEMORY_LOG`,\n`ACS_PROFILE`, `ACS_REPORT`, `ACS_TOPOLOGY` and "
                     "`ACS_TRACE`, which name files, from the "
                     "environment, nor files that `acs-info --measure` and `acs-tune`\nkeep below `XDG_CACHE_HOME` or "

@@ -1,11 +1,10 @@
 /*
  * The state of bundling: one per core, under the core's lock. A bundle is a batch of ops of the window that a backend
- * issues by the cheapest issue method. form.c chooses its ops; contention.h learns how long a device takes for kernels.
+ * issues at once. form.c chooses its ops.
  */
 #ifndef ACS_BUNDLER_H
 #define ACS_BUNDLER_H
 
-#include "bundles/contention.h"
 #include "scheduler/core.h"
 
 /* Ops that could be issued at the last search, and the groups they form. Private to form.c. */
@@ -33,14 +32,12 @@ typedef struct acs_gathering {
 typedef struct acs_bundler {
     acs_issue_method method; /* issue method that ACS_ISSUE asks for; constant */
     uint32_t most;         /* most ops in a bundle; constant */
-    bool learns;           /* whether `contention` is kept up; constant */
     uint64_t bookings;     /* actions whose results were booked */
     uint32_t deferred;       /* consecutive decisions without a new op */
     uint32_t least_now;    /* fewest ops in a bundle: core->batch_least, or more after smaller bundles were refused */
     uint32_t few;          /* groups launched since bundles of their size were refused */
     uint32_t refusals;     /* 1: a bundle was refused, and the next groups are launched one by one */
     acs_gathering gathering;
-    acs_contention contention;
 } acs_bundler;
 
 /* Of acs_core_config.batcher. */

@@ -135,24 +135,6 @@ static void resolve(acs_dag *dag, uint32_t join, uint64_t key, joins *j, node_se
     node->edge_count = node->level = 0;
 }
 
-/* Levels and width count ops only, since a join is no work. */
-static void count_levels(acs_dag *dag)
-{
-    uint16_t ops[ACS_BATCH_ITEMS] = {0};
-
-    for (uint32_t i = 0; i < dag->nodes; i++) {
-        const acs_dag_node *node = &dag->node[i];
-        ACS_ASSERT(node->edge_count || node->level == 0); /* DAG-2 */
-        if (!node->type)
-            continue;
-        dag->ops++;
-        if (node->level >= dag->levels)
-            dag->levels = node->level + 1u;
-        if (++ops[node->level] > dag->width)
-            dag->width = ops[node->level];
-    }
-}
-
 void acs_dag_make(const acs_batch *batch, acs_dag *dag)
 {
     node_set ancestors[ACS_BATCH_ITEMS], named;
@@ -160,7 +142,7 @@ void acs_dag_make(const acs_batch *batch, acs_dag *dag)
     joins j;
 
     dag->nodes = batch->items_used;
-    dag->ops = dag->edges_used = dag->levels = dag->width = 0;
+    dag->ops = dag->edges_used = 0;
     dag->key = mix(1, batch->items_used);
     count_followers(batch, &j);
     for (uint32_t i = 0; i < batch->items_used; i++) {
@@ -174,17 +156,7 @@ void acs_dag_make(const acs_batch *batch, acs_dag *dag)
             resolve(dag, i, key, &j, &ancestors[i], words);
         /* Edges come before their node's type and count, so that no two shapes give the same sequence. */
         dag->key = mix(mix(dag->key, node->type), UINT64_C(1) << 32 | node->edge_count);
+        dag->ops += node->type != 0;
+        ACS_ASSERT(node->edge_count || node->level == 0); /* DAG-2 */
     }
-    count_levels(dag);
-}
-
-uint32_t acs_dag_path(const acs_dag *dag)
-{
-    uint32_t ends = 0, sum = 0;
-    for (uint32_t i = 0; i < dag->nodes; i++) {
-        bool end = dag->node[i].type && dag->node[i].out_count == 0;
-        ends += end;
-        sum += end ? dag->node[i].level + 1u : 0;
-    }
-    return ends ? (dag->levels + (sum + ends - 1) / ends + 1) / 2 : dag->levels;
 }

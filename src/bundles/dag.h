@@ -1,5 +1,5 @@
 /*
- * The shape of a bundle: its edges without the implied ones, its levels, and a key that equal shapes share. Pure
+ * The shape of a bundle: its edges without the implied ones, levels of its nodes, and a key that equal shapes share. Pure
  * arithmetic over a batch; called by backends when they issue a bundle. Keeps nothing.
  *
  * DAG-1  edges lead from a node to nodes with smaller numbers; none is implied by a path of others (transitive
@@ -27,8 +27,6 @@ typedef struct acs_dag_node {
 
 typedef struct acs_dag {
     uint32_t nodes, ops, edges_used;
-    uint32_t levels;      /* levels with ops */
-    uint32_t width;       /* most ops in one level */
     uint64_t key;         /* hash of types and edges in order: equal for bundles that one cached graph can stand for */
     acs_dag_node node[ACS_BATCH_ITEMS];
     uint16_t edges[ACS_DAG_EDGES];
@@ -36,10 +34,4 @@ typedef struct acs_dag {
 
 /* Compute the shape of a bundle. Any thread; allocates nothing. */
 void acs_dag_make(const acs_batch *batch, acs_dag *dag);
-/*
- * About how many levels the bundle adds to the program's longest path, if nothing waits for the bundle's end. An op
- * that follows an early end may begin early. So this is the mean of all levels and the average level of the ends.
- */
-uint32_t acs_dag_path(const acs_dag *dag);
-
 #endif

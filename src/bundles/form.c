@@ -317,17 +317,6 @@ static void list_edges(const acs_gathering *g, const selection *s, acs_batch *ba
     item->edge_count = (uint16_t)(batch->edges_used - item->first_edge);
 }
 
-/* Bundles of this size that other slots have under way, at most one per slot. */
-static uint8_t busy_beside(const acs_core *core, int slot, uint32_t ops)
-{
-    uint32_t busy = 0, under_way = 0;
-    for (uint32_t s = 0; s < core->slots.used; s++) {
-        busy += (int)s != slot && core->slots.slot[s].outstanding > 0;
-        under_way += (int)s != slot ? core->slots.slot[s].outstanding : 0;
-    }
-    return (uint8_t)(under_way / ops < busy ? under_way / ops : busy);
-}
-
 /* The bundle has its slot: its ops leave the ready list and belong to the action. */
 static void take_group(acs_core *core, acs_action *action, const selection *s)
 {
@@ -336,9 +325,6 @@ static void take_group(acs_core *core, acs_action *action, const selection *s)
     batch->bundle = true;
     batch->device = core->window.entries[s->entries[0]].device;
     batch->method = (uint8_t)core->bundler->method;
-    batch->beside = busy_beside(core, batch->items[0].slot, s->ops);
-    batch->slots = (uint8_t)core->slots.banks[batch->device].active;
-    batch->device_ns = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         acs_entry *entry = acs_window_entry(&core->window, s->entries[i]);
         entry->batch = action->batch_id;
@@ -352,7 +338,6 @@ static void take_group(acs_core *core, acs_action *action, const selection *s)
         entry->state = ACS_ENTRY_ISSUING;
         entry->bundled = true;
         entry->batch_count = i;
-        batch->device_ns += acs_contention_of(&core->bundler->contention, entry->device, entry->op->type);
         ACS_TRACE(core, ACS_TRACE_ISSUE, entry, &batch->items[i], batch);
         if (core->check_overlap)
             acs_core_check_issue_locked(core, batch, entry);
@@ -488,29 +473,6 @@ static void booked(acs_core *core, const acs_action *action)
         acs_core_retire_locked(core, (uint32_t)action->batch.items[0].slot);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- follow */
-
-static void issued(acs_core *core, const acs_entry *entry)
-{
-    acs_contention_issued(&core->bundler->contention, entry->device, acs_entry_launched(entry));
-}
-
-static void completed(acs_core *core, const acs_entry *entry)
-{
-    const bool launched = acs_entry_launched(entry);
-    acs_contention_ended(&core->bundler->contention, entry->device, launched ? entry->op->type : 0, launched);
-}
-
-static void polled(acs_core *core, const acs_action *action, uint32_t device, bool all)
-{
-    acs_bundler *b = core->bundler;
-    if (!b->learns)
-        return;
-    acs_contention_looked(&b->contention, device, action->polls_begin_ns);
-    if (all)
-        acs_contention_polled(&b->contention, device, action->polls_end_ns);
-}
-
 /* ------------------------------------------------------------------------------------------------------------- open */
 
 static uint32_t lower(uint32_t a, uint32_t b)
@@ -539,12 +501,10 @@ static acs_status open_bundler(acs_core *core)
         return ACS_FAIL(ACS_ERR_MEMORY, 0, "no memory for bundles of kernels");
     b->method = (acs_issue_method)core->config.options->issue;
     b->most = most;
-    b->learns = b->method == ACS_METHOD_AUTO && core->config.now_ns;
     b->least_now = lower(b->method == ACS_METHOD_AUTO ? TUNE_BUNDLE_LEAST : 1, most);
     core->bundler = b;
     core->batch_ahead = most;
     core->batch_least = b->least_now;
-    core->reads_clock = b->learns;
     return ACS_OK;
 }
 
@@ -559,7 +519,4 @@ const acs_batcher acs_bundle_batcher = {
     .form = form,
     .books = books,
     .booked = booked,
-    .issued = issued,
-    .completed = completed,
-    .polled = polled,
 };

@@ -223,6 +223,16 @@ static acs_status devices_memory_free(acs_backend *backend, int memory, void *pt
     return acs_cuda_memory_free(member_of(backend, acs_memory_device(memory)), kind, ptr);
 }
 
+/* The id of the GPU. "cuda-N" with a driver that does not tell it; a measurement is then not found again. */
+static void gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
+{
+    CUuuid uuid;
+    if (self->cu.cuDeviceGetUuid && self->cu.cuDeviceGetUuid(&uuid, self->device) == CUDA_SUCCESS)
+        acs_topology_id(id, uuid.bytes);
+    else
+        (void)snprintf(id, ACS_DEVICE_ID_BYTES, "cuda-%d", self->device);
+}
+
 /*
  * Name a device. Of several devices on one GPU, all but the first get a number behind the GPU's id. True: this is one
  * of those.
@@ -230,7 +240,7 @@ static acs_status devices_memory_free(acs_backend *backend, int memory, void *pt
 static bool name_device(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES])
 {
     uint32_t before = 0;
-    acs_cuda_gpu_id(self, id);
+    gpu_id(self, id);
     for (uint32_t i = 0; i < self->member; i++)
         before += self->members[i]->device == self->device;
     if (before)

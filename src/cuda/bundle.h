@@ -1,5 +1,5 @@
 /*
- * Private to src/cuda: bundles, as files outside graphs/, gpu_issue/ and resident/ see them: opening, issue, progress.
+ * Private to src/cuda: bundles, as files outside graphs/ and resident/ see them: opening, issue, progress.
  */
 #ifndef ACS_CUDA_BUNDLE_H
 #define ACS_CUDA_BUNDLE_H
@@ -29,44 +29,25 @@ acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item);
 /* Take the value that poll learnt of a slot's marks. @return the highest value known to be completed. */
 uint64_t acs_cuda_progress(acs_cuda *self, int slot, uint64_t completed);
 
-/* gpu_issue/gpu_issue.c; in a scope */
-struct acs_dag;
-/*
- * Prepare GPU-side issue, an issue method for bundles. It allocates at its first bundle, and keeps at most `nodes`
- * nodes of graphs.
- */
-void acs_cuda_gpu_issue_init(acs_cuda *self, uint64_t nodes);
-void acs_cuda_gpu_issue_fini(acs_cuda *self);
-/*
- * Launch all ops of a bundle in its slot's order, without its marks and waits. False: refused; nothing of the bundle
- * was issued.
- *
- * `gain_ns`: the time that this launch saves. Missing cells are then made only once as much was lost for lack of them
- * (ski rental). 0: missing cells are made.
- */
-bool acs_cuda_gpu_issue_issue(acs_cuda *self, const acs_batch *batch, const struct acs_dag *dag, uint64_t gain_ns);
-/*
- * How many marks of a slot, from *first on, poll should ask the driver about. Earlier marks are known to be complete,
- * later ones cannot be. Now and then it is all marks, so that errors show. Any thread.
- */
-uint32_t acs_cuda_gpu_issue_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);
-/*
- * A bundle that ends at `end` was launched in a slot, and reports its end by the slot's word: the device need not be asked
- * about it before. `turn`: number of such bundles in the slot, by which the latest are remembered.
- */
-void acs_cuda_gpu_issue_told(acs_cuda *self, int slot, uint32_t turn, uint64_t end);
-/* After a fault: why the device could not launch an op of a bundle. NULL: that was not the reason. */
-const char *acs_cuda_gpu_issue_refusal(const acs_cuda *self);
-
 /* resident/resident.c; init, fini and issue in a scope */
 /* Prepare the resident executor, an issue method for bundles. It allocates at a slot's first bundle. */
 void acs_cuda_resident_init(acs_cuda *self);
 void acs_cuda_resident_fini(acs_cuda *self);
 /* The executor that has bodies for all ops of a bundle, and that they fit into. NULL: there is none. */
 struct acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *batch);
-/* Launch a bundle as acs_cuda_gpu_issue_issue does. False: refused; nothing of the bundle was issued. */
+/*
+ * Launch all ops of a bundle in its slot's order, without its marks and waits. False: refused; nothing of the bundle was
+ * issued.
+ */
+struct acs_dag;
 bool acs_cuda_resident_issue(acs_cuda *self, struct acs_cuda_executor *executor, const acs_batch *batch,
                              const struct acs_dag *dag);
+
+/*
+ * How many marks of a slot, from *first on, poll should ask the driver about. Earlier marks are known to be complete,
+ * later ones cannot be, since executors report their ends. Now and then it is all marks, so that errors show. Any thread.
+ */
+uint32_t acs_cuda_resident_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first);
 
 /* resident/executor.c */
 /* The kernels of small copies, of copies of rows and of fills: every executor has bodies for them. */

@@ -43,7 +43,6 @@ static bool prepare_kernel(acs_cuda *self, acs_record *op, const char *name, con
     op->u.launch.block = (acs_dim3){ACS_DEVICE_COPY_THREADS, 1, 1};
     if (acs_cuda_check(&self->base, op) != ACS_OK || op->type == 0)
         return false;
-    acs_cuda_type_find(self, op->type)->brief = true; /* no other thread has seen the type yet */
     return true;
 }
 

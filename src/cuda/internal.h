@@ -26,7 +26,6 @@
 #include "base/lock.h"
 #include "base/nvtx.h"
 #include "pool/memory.h"
-#include "bundles/costs.h"
 #include "window/replay.h"
 
 #include <stdatomic.h>
@@ -77,7 +76,6 @@ struct acs_cuda {
     acs_backend base; /* must be first */
     acs_cuda_driver cu;
     acs_cuda_limits limits;
-    acs_costs costs; /* figures of the cost model for this GPU; constant */
     int (*cpu_next)(void *user); /* as in acs_backend_config, and its user */
     void *cpu_user;
     bool threads;    /* whether it may make a thread */
@@ -122,7 +120,6 @@ struct acs_cuda {
     acs_cuda_methods *methods;   /* NULL: no bundles */
     acs_cuda_copies *copies;     /* P; NULL: copies are never part of bundles */
     acs_cuda_calls *calls;       /* NULL: all library calls go to their library */
-    struct acs_cuda_gpu_issue *gpu_issue; /* NULL: no GPU-side issue */
     CUkernel decider;     /* P; kernel of decisions, and its function here; NULL: the host decides */
     CUfunction decide;
     acs_cuda_captured_decision captured[ACS_CUDA_CAPTURED_DECISIONS]; /* ring; guarded by the lock of captures */
@@ -239,17 +236,6 @@ void acs_cuda_code_stop(acs_cuda *first);
 /* Fill base.pages if the device has virtual memory. */
 void acs_cuda_pages_init(acs_cuda *self);
 
-/* costs.c; no scope needed */
-/*
- * Fill self->costs from the file of ACS_COSTS, else from the file of acs-info, else from the table. ACS_ERR_OPTION:
- * the file of ACS_COSTS is wrong.
- */
-acs_status acs_cuda_costs_init(acs_cuda *self, const acs_options *options);
-/* The id of the GPU. "cuda-N" with a driver that does not tell it; a measurement is then not found again. */
-void acs_cuda_gpu_id(acs_cuda *self, char id[ACS_DEVICE_ID_BYTES]);
-/* The id and the name of the GPU. */
-void acs_cuda_costs_gpu(acs_cuda *self, acs_costs_gpu *gpu);
-
 /* profiler.c */
 /* Look for a profiler. */
 void acs_cuda_profiler_init(acs_cuda *self);
@@ -278,8 +264,8 @@ acs_status acs_cuda_stream_failed(acs_cuda *self, CUstream stream, CUresult resu
 acs_status acs_cuda_stream_ours(acs_cuda *self, CUstream stream, CUcontext current);
 acs_status acs_cuda_stream_record(acs_backend *backend, void *stream, void **event);
 /*
- * Wait for all that the slots' streams still do. All ops have ended, but their graphs may still run empty layers, and
- * releases their own end. In a scope.
+ * Wait for all that the slots' streams still do. All ops have ended, but executors may still run to their own end. In a
+ * scope.
  */
 void acs_cuda_stream_wait_all(acs_cuda *self);
 /* Get a spare event, or make one; `timed`: two. In a scope. */

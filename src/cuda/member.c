@@ -97,9 +97,9 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
         return acs_cuda_open_failed("the runtime cannot use the device", (int)error);
     }
     ACS_TRY(open_limits(self));
-    acs_costs_gpu gpu;
-    acs_cuda_costs_gpu(self, &gpu);
-    (void)snprintf(self->base.model, sizeof self->base.model, "%s", gpu.name);
+    if (!self->cu.cuDeviceGetName ||
+        self->cu.cuDeviceGetName(self->base.model, (int)sizeof self->base.model, self->device) != CUDA_SUCCESS)
+        (void)snprintf(self->base.model, sizeof self->base.model, "GPU");
     self->base.sms = (uint32_t)self->limits.sms;
     ACS_TRY(open_slots(self));
     ACS_TRY(acs_cuda_shares_init(self));
@@ -111,9 +111,7 @@ static acs_status open_inside(acs_cuda *self, const acs_options *options)
     acs_cuda_profiler_init(self);
     if (acs_cuda_device_init(self, options))
         acs_cuda_methods_init(self, options);
-    ACS_TRY(acs_cuda_costs_init(self, options));
     acs_cuda_calls_init(self, options);
-    acs_cuda_gpu_issue_init(self, (uint64_t)options->graph_nodes / TUNE_GPU_NODES_PART);
     acs_cuda_resident_init(self);
     return ACS_OK;
 }
@@ -128,7 +126,6 @@ static void close_inside(acs_cuda *self)
     acs_cuda_events_fini(self);
     acs_cuda_stream_wait_all(self);
     acs_cuda_resident_fini(self);
-    acs_cuda_gpu_issue_fini(self);
     acs_cuda_calls_fini(self);
     acs_cuda_copies_fini(self);
     acs_cuda_decide_fini(self);

@@ -33,8 +33,8 @@ void acs_cuda_profiler_init(acs_cuda *self)
     self->profiled = acs_nvtx_taken || driver_is_injected();
     if (self->profiled)
         acs_log(ACS_LOG_INFO,
-                "cuda: a profiler is attached: ACS_ISSUE=auto does without kernels that the GPU launches by "
-                "itself and without resident executors, which it could not see; ops, bundles and waits are %s",
+                "cuda: a profiler is attached: ACS_ISSUE=auto does without resident executors, whose ops it could not "
+                "see; ops, bundles and waits are %s",
                 acs_nvtx_taken ? "ranges of NVTX" : "no ranges: it takes none");
 }
 
@@ -82,7 +82,7 @@ static bool __attribute__((format(printf, 3, 4))) add_text(char *message, size_t
     return false;
 }
 
-static const char *const g_methods[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
+static const char *const g_methods[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "resident"};
 
 /* Write "gpu: 41 ops: motor x20, joint x21". Of many kernels it has the first ones, and the number of the others. */
 static void write_message(const void *all_contents, char *message)
@@ -156,8 +156,7 @@ unsigned acs_cuda_watch_op(const acs_cuda *self, const acs_record *op, int slot)
 
 unsigned acs_cuda_watch_bundle(const acs_cuda *self, const acs_batch *batch, acs_issue_method method)
 {
-    /* what the GPU launches by itself runs behind the graph that CUPTI sees */
-    const unsigned watched = method == ACS_METHOD_GPU ? 0 : watch_times(self, batch->items[0].op->seq);
+    const unsigned watched = watch_times(self, batch->items[0].op->seq);
     if (!acs_nvtx_taken)
         return watched;
     push_batch(batch, method);
@@ -196,7 +195,7 @@ acs_status acs_cuda_device_times_begin(acs_backend *backend, const acs_options *
         acs_log(ACS_LOG_INFO, "cuda: times of ops in traces are estimates, by polls: %s", why);
     for (uint32_t i = 0; i < backend->devices && !why; i++) {
         self->members[i]->times = detail;
-        self->members[i]->profiled |= detail == ACS_CUPTI_KERNELS; /* nothing is left to the GPU, whose launches it hides */
+        self->members[i]->profiled |= detail == ACS_CUPTI_KERNELS; /* nothing is left to executors, which hide it */
     }
     return ACS_OK;
 }

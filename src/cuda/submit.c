@@ -156,7 +156,7 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
         if (result == CUDA_SUCCESS) {
             const bool bundles = acs_cuda_has_code(self);
             if (bundles)
-                count = acs_cuda_gpu_issue_marks(self, slot, marks, count, &first);
+                count = acs_cuda_resident_marks(self, slot, marks, count, &first);
             if (count)
                 result = poll_marks(self, marks + first, count, &marked);
             acs_cuda_scope_leave(self, &scope);
@@ -172,13 +172,6 @@ acs_status acs_cuda_poll(acs_backend *backend, int slot, const acs_mark *marks, 
         acs_cuda_lose(self, result); /* completion can no longer be learnt, whatever the error */
         fault = acs_cuda_fault(self);
     }
-    /* The refusal is pinned memory of the context. */
-    const char *refusal = fault == CUDA_ERROR_CONTEXT_IS_DESTROYED ? NULL : acs_cuda_gpu_issue_refusal(self);
-    if (refusal)
-        return ACS_FAIL(ACS_ERR_DEVICE, fault,
-                        "cuda: the device was given up (seen in slot %d): it could not launch an op by itself, for which "
-                        "ACS_ISSUE=gpu or auto asks: %s",
-                        slot, refusal);
     return ACS_FAIL(ACS_ERR_DEVICE, fault, "cuda: the device faulted (seen in slot %d): %s", slot,
                     acs_cuda_text(fault));
 }

@@ -99,18 +99,6 @@ static bool is_full(const acs_cuda *self, const acs_cuda_kernel *kernel)
     return all || (first && first->index + 1 == TUNE_KERNEL_TYPES_MOST);
 }
 
-/*
- * Whether a kernel takes so long that it is left out of bundles: it would delay the other kernels of its bundle, and
- * its launch costs little beside its time. Some launches are bundled all the same, so that its estimate can fall.
- */
-static bool skip_long(acs_cuda_type *type)
-{
-    /* Relaxed, both: an estimate, and a count that may miss a turn. */
-    return ACS_UNLIKELY(atomic_load_explicit(&type->kernel_ns, memory_order_relaxed) > TUNE_KERNEL_LONG_NS) &&
-           atomic_fetch_add_explicit(&type->long_turn, 1, memory_order_relaxed) % TUNE_KERNEL_LONG_TURNS >=
-               TUNE_KERNEL_LONG_BUNDLED;
-}
-
 uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs_record *op)
 {
     if (!self->methods || !is_suitable(kernel, op))
@@ -119,9 +107,7 @@ uint32_t acs_cuda_type_number(acs_cuda *self, acs_cuda_kernel *kernel, const acs
     if (ACS_UNLIKELY(!type && !is_full(self, kernel)))
         type = type_add(self, kernel, op);
     /* Relaxed: a bundle with a type refused meanwhile is refused itself. */
-    bool bundleable = type && !atomic_load_explicit(&type->refused, memory_order_relaxed);
-    /* A decided op that is not in a bundle needs its number, too. */
-    return bundleable && (type->decided || !skip_long(type)) ? type->number : 0;
+    return type && !atomic_load_explicit(&type->refused, memory_order_relaxed) ? type->number : 0;
 }
 
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number)

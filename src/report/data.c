@@ -90,7 +90,7 @@ static uint32_t timed_ops(const acs_analysis *a)
 
 static void write_program(FILE *file, const acs_told *t)
 {
-    static const char *const issues[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
+    static const char *const issues[ACS_METHOD_COUNT] = {"auto", "launch", "replay", "resident"};
     const acs_options *o = t->around->options;
     const acs_recording *r = t->analysis->recording;
     (void)fprintf(file, "{\"format\":1,\"program\":");

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *const acs_method_names[ACS_METHOD_COUNT] = {"unknown", "launch", "replay", "layers", "gpu", "resident"};
+const char *const acs_method_names[ACS_METHOD_COUNT] = {"unknown", "launch", "replay", "resident"};
 
 const char *acs_label_text(acs_label label, char text[ACS_CAUSE_TEXT])
 {

@@ -308,8 +308,7 @@ static void write_bundle(writer *w, const batch *b, const char *method, uint64_t
 
 static void write_batch(writer *w, const batch *b, uint64_t slot_ends[ACS_SLOTS_MAX])
 {
-    static const char *const methods[ACS_METHOD_COUNT] = {"launch", "launch", "replay", "layers", "the GPU itself",
-                                                          "resident"};
+    static const char *const methods[ACS_METHOD_COUNT] = {"launch", "launch", "replay", "resident"};
     const acs_recorded_op *op = acs_analysis_recorded(w->a, b->first);
     const uint32_t row = take_row(w, b->issued, b->booked);
     char text[ACS_CAUSE_TEXT];

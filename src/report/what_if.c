@@ -227,7 +227,7 @@ static void init_options(const acs_surroundings *around, acs_options *o)
     o->sim_order = ACS_SIM_ORDER_TIME;
     o->sim_gpu = 0;
     o->trace[0] = o->report[0] = o->dot[0] = o->memory_log[0] = o->ledger[0] = o->barriers[0] = o->topology[0] = 0;
-    o->costs[0] = o->profile[0] = o->cpus[0] = 0;
+    o->profile[0] = o->cpus[0] = 0;
     o->stats = o->check = o->faults = 0;
     o->devices = around->on_cpu ? 1 : around->devices;
     o->watchdog_s = o->rename = o->memory_limit = 0;

@@ -19,11 +19,6 @@ typedef struct acs_batcher {
     /* The results of an action are about to be booked; have been booked. */
     void (*books)(acs_core *core, const acs_action *action);
     void (*booked)(acs_core *core, const acs_action *action);
-    /* With core->reads_clock: an op of a slot was issued, by itself or in a bundle; has completed. */
-    void (*issued)(acs_core *core, const acs_entry *entry);
-    void (*completed)(acs_core *core, const acs_entry *entry);
-    /* An action polled slots of the device. `all`: each slot that has ops out. */
-    void (*polled)(acs_core *core, const acs_action *action, uint32_t device, bool all);
 } acs_batcher;
 
 #endif

@@ -77,7 +77,7 @@ struct acs_action {
     uint32_t poll_count;
     acs_poll polls[ACS_SLOTS_MAX];
     acs_status poll_status;
-    uint64_t polls_begin_ns, polls_end_ns; /* by config.now_ns; only with core.reads_clock, or `judges` */
+    uint64_t polls_end_ns;                 /* by config.now_ns; only if `judges` */
     bool judges;                           /* a device's first ops are to be judged by these polls */
     acs_error fault;                   /* the failed poll's */
     /* HOST */
@@ -211,7 +211,6 @@ struct acs_core {
     uint32_t batch_ahead;    /* ops that the batcher wants in the window; 0: no batcher */
     uint32_t bundled_out;    /* ops of bundles that have not ended */
     uint32_t batch_least;    /* least ops of a bundle, while `batching` */
-    bool reads_clock;        /* polls are timed; constant */
     bool holding;            /* ready ops are deferred for a bundle, and no other op is ready */
     uint32_t since_poll;     /* ops and marks issued since all slots of a device were polled */
     uint32_t poll_next;      /* slot at which the next partial poll begins */

@@ -16,12 +16,6 @@ static inline bool acs_entry_is_bundleable(const acs_entry *entry)
     return entry->bundleable && !entry->bounced;
 }
 
-/* Whether an entry that was issued to a slot is a kernel that was launched by itself. */
-static inline bool acs_entry_launched(const acs_entry *entry)
-{
-    return entry->asked == ACS_KIND_KERNEL && !entry->bundled;
-}
-
 /* Whether a ready op is held back for a bundle, and not to be launched by itself. */
 static inline bool acs_core_holds(const acs_core *core, const acs_entry *entry)
 {

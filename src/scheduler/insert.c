@@ -343,11 +343,8 @@ static void book_issued(acs_core *core, acs_entry *entry, acs_issue_method metho
     acs_core_count_issued_locked(core, entry, method, 1);
     if (ACS_UNLIKELY(entry->kind == ACS_KIND_REPLAY))
         book_replay(core, entry);
-    if (entry->slot >= 0) {
+    if (entry->slot >= 0)
         acs_slots_append(&core->slots, entry);
-        if (core->reads_clock)
-            core->batcher->issued(core, entry);
-    }
     acs_window_issued(&core->window, entry);
     if (entry->slot >= 0)
         return;

@@ -210,8 +210,6 @@ void acs_core_retire_locked(acs_core *core, uint32_t slot)
         acs_entry *entry, *newest = NULL;
         while ((entry = acs_slots_pop_complete(&core->slots, s))) {
             newest = entry;
-            if (core->reads_clock)
-                core->batcher->completed(core, entry);
             acs_window_fetch_behind(&core->window, entry);
             __builtin_prefetch(entry->op, 1); /* returns to its pool soon */
             acs_window_end(&core->window, entry, entry->status, entry->status == ACS_OK ? 0 : entry->failed_by);

@@ -321,9 +321,6 @@ bool acs_core_insert_try(acs_core *core, acs_core_news *news, bool *inserted)
 
 static void perform_polls(acs_core *core, acs_action *action)
 {
-    const bool timed = (core->reads_clock || action->judges) && core->config.now_ns && action->poll_count > 0;
-    if (timed)
-        action->polls_begin_ns = core->config.now_ns(core->config.user);
     for (uint32_t i = 0; i < action->poll_count && action->poll_status == ACS_OK; i++) {
         acs_poll *poll = &action->polls[i];
         action->poll_status =
@@ -333,7 +330,7 @@ static void perform_polls(acs_core *core, acs_action *action)
             action->partial = true;
         }
     }
-    if (timed)
+    if (action->judges && core->config.now_ns)
         action->polls_end_ns = core->config.now_ns(core->config.user);
     if (action->poll_status != ACS_OK)
         action->fault = *acs_error_thread();
@@ -442,8 +439,6 @@ static void book_polls(acs_core *core, acs_action *action)
         const bool shown = ACS_UNLIKELY(action->judges && core->slots.banks[d].unknown) ? is_judged(core, action, d) : idle;
         if (all) /* one slot shows nothing of the others */
             acs_slots_polled(&core->slots, d, shown, bundled && action->batch.device == d);
-        if (core->batcher)
-            core->batcher->polled(core, action, d, all);
     }
     if (action->poll_status != ACS_OK)
         acs_core_fault_locked(core, &action->fault);

@@ -15,7 +15,7 @@
  * itself.
  *
  * Graphs whose parameters the device sets, and GPU-side issue: measured in the cuda backend with bundles of 64 to 256
- * empty kernels (tests/gpu/bench_gpu_methods.c, bench_gpu_issue.c), one bundle after another and two side by side. A
+ * empty kernels (tests/gpu/bench_gpu_methods.c), one bundle after another and two side by side. A
  * node that is set took 0.33 us, a released kernel 0.57, a hop of a chain of these 5.0. From the launch call to the
  * first kernel it was 7 and 15 us. The latencies of a launch and of a graph, which are counted apart, are included.
  *
@@ -29,7 +29,7 @@
         .launch_latency = 2800, .kernel_fixed = 400, .stream_hop = 1010, .event_hop = 1120, .graph_hop = 300,          \
         .graph_start = 1000, .front_end = 190, .front_end_edge = 100, .front_end_set = 330,                             \
         .front_end_released = 570, .node_off = 90, .decision = 2400, .decided_head = 3000, .device_launch = 4050,      \
-        .set_head = 3000, .release_head = 11000,                                                                      \
+        .set_head = 3000,                                                                                             \
         .resident_op = 60, .resident_hop = 1140, .resident_head = 3000,                                               \
         .host_visible = 1900, .copy_latency = 8000                                                                     \
     }

@@ -51,7 +51,7 @@ typedef struct acs_sim_device_costs {
     uint32_t decided_head;    /* front end, for a decided kernel that is launched by itself, before the kernel starts */
     uint32_t device_launch;   /* from a kernel's launch of a graph to that graph's first node */
     /* head of a graph: a kernel that sets nodes, one that launches the first nodes, an executor's start */
-    uint32_t set_head, release_head, resident_head;
+    uint32_t set_head, resident_head;
     uint32_t host_visible;    /* from completion until the host can see it */
     uint32_t copy_latency;
 } acs_sim_device_costs;

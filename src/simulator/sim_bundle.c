@@ -141,7 +141,7 @@ static acs_issue_method issue_ops(acs_sim_state *s, acs_batch *batch, const char
     bundle->slot = (uint32_t)batch->items[0].slot;
     bundle->first = batch->items[0].value;
     bundle->ops = s->methods.dag.ops;
-    if (acs_sim_due_reserve(s, bundle->ops) && acs_sim_work_reserve(s, bundle->ops + ACS_LAYERS_LEVELS) &&
+    if (acs_sim_due_reserve(s, bundle->ops) && acs_sim_work_reserve(s, bundle->ops) &&
         !acs_sim_fault_bundle(&s->faults, batch) && !acs_sim_fault(&s->faults, ACS_FAULT_METHOD))
         by = acs_sim_method_issue(s, batch, bundle, wrong);
     if (by == ACS_METHOD_AUTO)

@@ -11,7 +11,6 @@
 #include "base/lock.h"
 #include "bundles/dag.h"
 #include "bundles/graph_cache.h"
-#include "bundles/layer_template.h"
 #include "window/replay.h"
 
 /*
@@ -36,7 +35,7 @@ typedef struct acs_sim_mark {
 
 enum {
     ACS_SIM_NEWS = 4,           /* reports of progress inside bundles that a slot keeps until they are seen */
-    ACS_SIM_GPU_GRAPHS = 8         /* most bundles in GPU-side issue at once */
+    ACS_SIM_GPU_GRAPHS = 8         /* most bundles in executors at once */
 };
 
 typedef struct acs_sim_slot {
@@ -59,17 +58,16 @@ typedef struct acs_sim_bundle {
     uint64_t first;                       /* value of its first op */
     uint32_t ops, prefix;                 /* number of first ops that are known to have ended */
     uint32_t works;                       /* works that have not ended */
-    bool by_level;                        /* whether its progress is reported by the barriers between layers */
     bool tells_end;                       /* whether the end of its last op is reported, too */
-    uint64_t ended[ACS_BATCH_ITEMS / 64]; /* ops that have ended; not by_level */
+    uint64_t ended[ACS_BATCH_ITEMS / 64]; /* ops that have ended */
     struct acs_sim_bundle *next;          /* next unused bundle */
 } acs_sim_bundle;
 
-/* The machine's `user` of an item or node: an op, or a barrier between layers. */
+/* The machine's `user` of an item or node: an op. */
 typedef struct acs_sim_work {
-    acs_record *op;         /* NULL: a barrier */
+    acs_record *op;
     acs_sim_bundle *bundle; /* NULL: a plain launch */
-    uint32_t position;      /* position among the bundle's ops; of a barrier: ops that have ended with it */
+    uint32_t position;      /* position among the bundle's ops */
     struct acs_sim_work *next; /* next unused work */
 } acs_sim_work;
 
@@ -77,7 +75,6 @@ typedef struct acs_sim_work {
 typedef struct acs_sim_methods {
     acs_dag dag;
     acs_batch replay;           /* the replay that is being issued, as a bundle */
-    acs_layers layers;
     uint64_t budget;            /* most nodes of cached graphs */
     acs_graph_cache *cache;      /* objects: numbers of the machine's graphs, plus 1 */
     acs_random random;          /* apart from `random`, so that the seed's choices for ops do not depend on bundles */
@@ -93,7 +90,7 @@ typedef struct acs_sim_state {
     acs_backend base;
     uint32_t slots, mark_capacity;
     bool by_seed;
-    uint32_t bundles_after;   /* items until bundles may come */
+    uint32_t bundles_after;   /* items until bundles may come; UINT32_MAX: none come */
     acs_sim_strategy strategy;
     uint64_t kernel_ns;
     uint64_t salt;            /* decides which ops run at their start */
@@ -165,9 +162,6 @@ const char *acs_sim_send_wait(acs_sim_state *s, const acs_mark *mark, uint32_t s
 const char *acs_sim_record_mark(acs_sim_state *s, const acs_mark *mark);
 void acs_sim_lose(acs_sim_state *s, acs_item *item, int native, const char *text);
 
-/* Time of this kernel's block if time decides, as a backend would have learnt it. */
-uint64_t acs_sim_kernel_ns(const acs_sim_state *s, const acs_record *op);
-uint64_t acs_sim_threads(const acs_sim_state *s, const acs_record *op);
 /* The needs and time of a kernel, drawn if the seed decides. */
 acs_sim_kernel acs_sim_draw_kernel(acs_sim_state *s, const acs_record *op, uint32_t slot);
 

@@ -85,7 +85,8 @@ void acs_sim_submit(acs_backend *backend, acs_batch *batch)
     acs_sim_state *s = acs_sim_state_of(backend);
 
     acs_lock_acquire(&s->lock);
-    s->bundles_after -= s->bundles_after < batch->items_used ? s->bundles_after : batch->items_used;
+    if (s->bundles_after != UINT32_MAX)
+        s->bundles_after -= s->bundles_after < batch->items_used ? s->bundles_after : batch->items_used;
     if (!s->bundles_after)
         atomic_store_explicit(&s->base.bundles_later, false, memory_order_release); /* B in backend.h */
     if (batch->bundle && !s->lost) {

@@ -45,18 +45,6 @@ static acs_sim_kernel kernel_of(const acs_sim_state *s, const acs_record *op, ui
     return kernel;
 }
 
-uint64_t acs_sim_kernel_ns(const acs_sim_state *s, const acs_record *op)
-{
-    return kernel_of(s, op, s->kernel_ns).cta_ns;
-}
-
-uint64_t acs_sim_threads(const acs_sim_state *s, const acs_record *op)
-{
-    acs_sim_kernel kernel = kernel_of(s, op, 0);
-
-    return (uint64_t)kernel.ctas * kernel.threads;
-}
-
 acs_sim_kernel acs_sim_draw_kernel(acs_sim_state *s, const acs_record *op, uint32_t slot)
 {
     uint64_t ns = s->by_seed ? drawn_ns(s, slot) : s->kernel_ns;

@@ -1,19 +1,17 @@
 /*
  * Issue methods on the simulated machine: a bundle becomes launches of graphs, each as the cuda backend would do it,
- * with the same index of cached graphs, layers and reduced edges (src/bundles). Called by sim_bundle.c under the
+ * with the same index of cached graphs and reduced edges (src/bundles). Called by sim_bundle.c under the
  * backend's lock. It decides on no faults but those of instantiations, and never lets time pass.
  *
  * The machine's graphs stand for executable graphs: setting a node while a launch runs would change that launch. So a
  * cached graph that is given out while busy is noticed here, and its damage is real.
  */
 #include "simulator/sim_internal.h"
-#include "bundles/cost_model.h"
 
 #include <stdlib.h>
 
 enum {
     COPIES_MOST = 4,         /* most copies of one key */
-    LAYER_NODES_MOST = 4096,
     /* if the seed decides: three times in four a shape is kept after one sighting, else after two */
     SEED_SIGHTINGS = 4,
     SEED_BODIES = 16 /* if the seed decides: one type in so many has no body */
@@ -31,12 +29,11 @@ typedef struct issuing {
     const char **wrong;
 } issuing;
 
-static const acs_sim_kernel g_small = {.ctas = 1, .threads = 1}; /* needs of a head, a join or a barrier */
+static const acs_sim_kernel g_small = {.ctas = 1, .threads = 1}; /* needs of a head or a join */
 
 const char *acs_sim_method_name(acs_issue_method method)
 {
-    static const char *const names[ACS_METHOD_COUNT] = {"refused", "launch", "replay", "layers", "gpu",
-                                                        "resident"};
+    static const char *const names[ACS_METHOD_COUNT] = {"refused", "launch", "replay", "resident"};
     return names[method];
 }
 
@@ -143,9 +140,7 @@ static acs_sim_kernel head_for(const issuing *t, acs_sim_node_kind kind)
     acs_sim_kernel head = g_small;
 
     if (!t->s->by_seed)
-        head.cta_ns = kind == ACS_SIM_NODE_RELEASED   ? c->release_head
-                      : kind == ACS_SIM_NODE_RESIDENT ? c->resident_head
-                                                      : c->set_head;
+        head.cta_ns = kind == ACS_SIM_NODE_RESIDENT ? c->resident_head : c->set_head;
     return head;
 }
 
@@ -206,85 +201,9 @@ static bool issue_replay(const issuing *t)
     return true;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- layers */
+/* -------------------------------------------------------------------------------------------------------- executors */
 
-static uint32_t layer_node(const acs_layer_template *shape, uint32_t level, uint32_t cell)
-{
-    return 1 + level * (acs_layers_cells(shape) + 1) + cell;
-}
-
-static uint32_t nodes_of_layers(const acs_layer_template *shape)
-{
-    return layer_node(shape, shape->levels, 0);
-}
-
-/* Build a head, then levels: cells with a barrier behind them. */
-static void build_layers(const issuing *t, uint32_t graph, const acs_layer_template *shape)
-{
-    const acs_sim_kernel head = head_for(t, ACS_SIM_NODE_SET);
-    uint32_t cells = acs_layers_cells(shape), before = 0;
-
-    acs_sim_graph_node(t->s->machine, graph, &head, ACS_SIM_NODE_FIXED, NULL);
-    for (uint32_t level = 0; level < shape->levels; level++) {
-        uint32_t barrier = layer_node(shape, level, cells);
-        for (uint32_t cell = 0; cell <= cells; cell++)
-            acs_sim_graph_node(t->s->machine, graph, &g_small, cell < cells ? ACS_SIM_NODE_SET : ACS_SIM_NODE_FIXED, NULL);
-        for (uint32_t node = barrier - cells; node < barrier; node++) {
-            acs_sim_graph_edge(t->s->machine, graph, before, node);
-            acs_sim_graph_edge(t->s->machine, graph, node, barrier);
-        }
-        before = barrier;
-    }
-}
-
-/* Switch every cell on or off. Barriers of levels with ops report the bundle's progress. */
-static void set_layers(const issuing *t, uint32_t graph, const acs_layer_template *shape)
-{
-    const acs_layers *layers = &t->methods->layers;
-    uint32_t cells = acs_layers_cells(shape), position = 0;
-
-    for (uint32_t level = 0; level < shape->levels; level++) {
-        acs_sim_work *work = level < layers->levels
-                                 ? acs_sim_work_take(t->s, NULL, t->bundle, layers->prefix[level])
-                                 : NULL;
-        for (uint32_t cell = 0; cell < cells; cell++)
-            acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cell), NULL, NULL);
-        acs_sim_graph_set(t->s->machine, graph, layer_node(shape, level, cells), &g_small, work);
-    }
-    for (uint32_t i = 0; i < t->dag->nodes; i++)
-        if (t->dag->node[i].type)
-            set_op(t, graph, layer_node(shape, layers->level[i], layers->cell[i]), i, position++);
-}
-
-static bool choose_layers(const issuing *t, acs_layer_template *shape)
-{
-    return acs_layers_choose(t->dag, &ACS_COST_MODEL_LAYERS(&acs_costs_table), LAYER_NODES_MOST, shape,
-                             &t->methods->layers);
-}
-
-static bool issue_layers(const issuing *t)
-{
-    acs_layer_template shape;
-    acs_graph_copy *copy;
-    bool made;
-
-    if (!choose_layers(t, &shape))
-        return false;
-    copy = take(t, acs_layers_key(&shape), nodes_of_layers(&shape), true, &made);
-    if (!copy)
-        return false;
-    if (made)
-        build_layers(t, graph_of(copy->object), &shape);
-    t->bundle->by_level = true;
-    set_layers(t, graph_of(copy->object), &shape);
-    launch_headed(t, graph_of(copy->object));
-    acs_graph_cache_launched(t->methods->cache, copy, (int)t->slot, t->last);
-    return true;
-}
-
-/* --------------------------------------------------------------------------------- GPU-side issue, executors */
-
-/* A graph for GPU-side issue, or for an executor, that no launch uses; or ACS_SIM_NONE. */
+/* A graph for an executor that no launch uses; or ACS_SIM_NONE. */
 static uint32_t take_gpu_graph(const issuing *t)
 {
     acs_sim_methods *methods = t->methods;
@@ -301,20 +220,6 @@ static uint32_t take_gpu_graph(const issuing *t)
     return made;
 }
 
-static bool issue_on_device(const issuing *t, acs_sim_node_kind kind)
-{
-    uint32_t graph = take_gpu_graph(t);
-
-    if (graph == ACS_SIM_NONE)
-        return false;
-    acs_sim_graph_clear(t->s->machine, graph);
-    t->bundle->tells_end = true;
-    build_whole(t, graph, kind);
-    set_whole(t, graph);
-    launch_headed(t, graph);
-    return true;
-}
-
 /*
  * By seed some kernels have no body in an executor; otherwise all have one. A bundle with a kernel that has none is
  * refused.
@@ -324,7 +229,15 @@ static bool issue_resident(const issuing *t)
     for (uint32_t i = 0; t->s->by_seed && i < t->dag->nodes; i++)
         if (t->dag->node[i].type && acs_hash64(t->dag->node[i].type ^ t->s->salt) % SEED_BODIES == 0)
             return false;
-    return issue_on_device(t, ACS_SIM_NODE_RESIDENT);
+    const uint32_t graph = take_gpu_graph(t);
+    if (graph == ACS_SIM_NONE)
+        return false;
+    acs_sim_graph_clear(t->s->machine, graph);
+    t->bundle->tells_end = true;
+    build_whole(t, graph, ACS_SIM_NODE_RESIDENT);
+    set_whole(t, graph);
+    launch_headed(t, graph);
+    return true;
 }
 
 /* ----------------------------------------------------------------------------------------------------------- choice */
@@ -334,10 +247,6 @@ static bool issue_by(const issuing *t, acs_issue_method method)
     switch (method) {
     case ACS_METHOD_REPLAY:
         return issue_replay(t);
-    case ACS_METHOD_LAYERS:
-        return issue_layers(t);
-    case ACS_METHOD_GPU:
-        return issue_on_device(t, ACS_SIM_NODE_RELEASED);
     case ACS_METHOD_RESIDENT:
         return issue_resident(t);
     default:
@@ -345,61 +254,10 @@ static bool issue_by(const issuing *t, acs_issue_method method)
     }
 }
 
-/* Whether a graph is there, or was wanted so often (`seen`) that it would pay. `gain_ns`: over the next best method. */
-static bool pays(const issuing *t, uint64_t key, uint32_t nodes, uint32_t seen, uint64_t gain_ns)
-{
-    uint32_t busy, copies = acs_graph_copies(t->methods->cache, key, &busy);
-
-    return copies > busy || (copies < COPIES_MOST &&
-                             seen >= acs_cost_model_sightings(&acs_costs_table, nodes, false, gain_ns));
-}
-
-/* Find the time of the longest kernel, and the threads of all. */
-static void look_at_kernels(const issuing *t, acs_cost_model_bundle *bundle)
-{
-    for (uint32_t i = 0; i < t->batch->items_used; i++) {
-        const acs_record *op = t->batch->items[i].op;
-        uint64_t ns = op ? acs_sim_kernel_ns(t->s, op) : 0;
-        bundle->kernel_ns = ns > bundle->kernel_ns ? ns : bundle->kernel_ns;
-        bundle->threads += op ? acs_sim_threads(t->s, op) : 0;
-    }
-}
-
-/*
- * Choose a method. By seed: any. By time: as the cuda backend does, the cheapest one, graphs once they would have
- * paid. AUTO: launches.
- */
+/* By seed: any. By time: as the cuda backend does where no kernel has a body. */
 static acs_issue_method choose_method(const issuing *t)
 {
-    static const acs_issue_method any[] = {ACS_METHOD_REPLAY, ACS_METHOD_LAYERS, ACS_METHOD_GPU};
-    acs_cost_model_bundle bundle = {.costs = &acs_costs_table,
-                                    .ops = t->dag->ops,
-                                    .levels = t->dag->levels,
-                                    .edges = t->dag->edges_used,
-                                    .beside = t->batch->beside,
-                                    .path = acs_dag_path(t->dag),
-                                    .device_ns = t->batch->device_ns,
-                                    .slots = t->batch->slots,
-                                    .device_threads = (uint64_t)t->s->gpu.sms * t->s->gpu.sm_threads};
-    uint64_t layers = UINT64_MAX, gpu, launch, least, others, replay;
-    acs_layer_template shape;
-
-    if (t->s->by_seed)
-        return any[acs_random_below(&t->methods->random, sizeof any / sizeof *any)];
-    look_at_kernels(t, &bundle);
-    gpu = acs_cost_model_gpu_ns(&bundle);
-    launch = acs_cost_model_launch_ns(&bundle);
-    if (choose_layers(t, &shape))
-        layers = acs_cost_model_layers_ns(&bundle, &shape, t->methods->layers.levels);
-    least = gpu < launch ? gpu : launch;
-    others = acs_cost_model_queued(&bundle) ? launch : layers < least ? layers : least;
-    replay = acs_cost_model_replay_ns(&bundle, false);
-    if (replay < others && pays(t, t->dag->key, t->dag->nodes + 1, t->sightings, others - replay))
-        return ACS_METHOD_REPLAY;
-    if (layers < least && pays(t, acs_layers_key(&shape), nodes_of_layers(&shape),
-                               acs_graph_cache_sight(t->methods->cache, acs_layers_key(&shape)), least - layers))
-        return ACS_METHOD_LAYERS;
-    return gpu < launch ? ACS_METHOD_GPU : ACS_METHOD_AUTO;
+    return t->s->by_seed && acs_random_below(&t->methods->random, 2) ? ACS_METHOD_RESIDENT : ACS_METHOD_REPLAY;
 }
 
 acs_issue_method acs_sim_method_issue(acs_sim_state *s, const acs_batch *batch, acs_sim_bundle *bundle,

@@ -1,10 +1,9 @@
 /*
- * Reports of the simulated machine, and progress of bundles. There is one work for each op, and for each barrier
- * between layers, that was issued and has not ended. Called by the other files of the sim backend under its lock.
- * Never issues anything.
+ * Reports of the simulated machine, and progress of bundles. There is one work for each op that was issued and has not
+ * ended. Called by the other files of the sim backend under its lock. Never issues anything.
  *
  * Progress inside a bundle is published as on a GPU: late, and coarsely. The end of a graph is reported only by the
- * mark behind it, since a graph may have more to do after its last op. GPU-side issue reports the end itself, perhaps
+ * mark behind it, since a graph may have more to do after its last op. An executor reports the end itself, perhaps
  * before the core has booked the bundle.
  */
 #include "simulator/sim_internal.h"
@@ -93,13 +92,11 @@ static void note_news(acs_sim_slot *slot, uint64_t value, uint64_t when)
     slot->news[at].at = when;
 }
 
-/* The number of first ops of the bundle that have ended, after one more op, or the barrier behind some ops, has. */
+/* The number of first ops of the bundle that have ended, after one more op has. */
 static uint32_t prefix_with(acs_sim_bundle *bundle, const acs_sim_work *work)
 {
     uint32_t prefix = bundle->prefix;
 
-    if (bundle->by_level)
-        return !work->op && work->position > prefix ? work->position : prefix;
     bundle->ended[work->position / 64] |= UINT64_C(1) << work->position % 64;
     while (prefix < bundle->ops && bundle->ended[prefix / 64] >> prefix % 64 & 1)
         prefix++;
@@ -113,7 +110,7 @@ void acs_sim_work_ended(acs_sim_state *s, acs_sim_work *work, uint64_t when)
     if (bundle) {
         uint32_t before = bundle->prefix;
         bundle->prefix = prefix_with(bundle, work);
-        bool told = s->by_seed || bundle->by_level || before / FINE_OPS != bundle->prefix / FINE_OPS;
+        bool told = s->by_seed || before / FINE_OPS != bundle->prefix / FINE_OPS;
         if (bundle->prefix > before && (bundle->prefix < bundle->ops ? told : bundle->tells_end))
             note_news(&s->slot[bundle->slot], bundle->first + bundle->prefix - 1, when);
         if (--bundle->works == 0)

@@ -13,8 +13,6 @@ typedef enum acs_issue_method {
     ACS_METHOD_AUTO,
     ACS_METHOD_LAUNCH, /* one launch for each op */
     ACS_METHOD_REPLAY, /* a cached graph with exactly this bundle's types and edges */
-    ACS_METHOD_LAYERS, /* a cached graph of layers, which fits any bundle of few types */
-    ACS_METHOD_GPU,    /* on the GPU, finished kernels launch their downstream ops */
     ACS_METHOD_RESIDENT, /* one kernel of the program runs the blocks of all ops, as device functions */
     ACS_METHOD_COUNT
 } acs_issue_method;
@@ -74,10 +72,7 @@ typedef struct acs_batch {
     uint32_t items_used, waits_used, marks_used, edges_used;
     bool bundle;
     uint8_t device;  /* that of all its ops */
-    uint8_t beside;  /* of a bundle: similar bundles under way in other slots, at most one counted per slot */
     uint8_t method;  /* acs_issue_method of a bundle: the core's wish (AUTO: any), then the one that submit used */
-    uint8_t slots;   /* of a bundle: slots that its ops would share if they were launched */
-    uint64_t device_ns; /* of a bundle: expected time on the device, learnt from launches; 0: unknown */
     acs_item items[ACS_BATCH_ITEMS];
     acs_mark waits[ACS_BATCH_WAITS];
     acs_mark marks[ACS_BATCH_MARKS];

@@ -84,11 +84,7 @@ void bundle_hold(int hold)
     twin_set_strategy(hold ? TWIN_HELD : TWIN_UNIFORM);
 }
 
-/* The double has nothing that launches from the device. */
-int bundle_offers(acs_issue_method method)
-{
-    return method != ACS_METHOD_GPU;
-}
+const int bundle_runs_at_once = 1;
 
 int bundle_zero(void *at, size_t bytes)
 {

@@ -269,7 +269,7 @@ static void use_backend(void)
     g_s.complete = poll_all() && ok;
     g_s.value = 100;
     for (uint32_t i = 0; i < g_bundles && g_s.complete; i++)
-        g_s.complete = use_bundle(i == 0 ? ACS_METHOD_LAYERS : ACS_METHOD_REPLAY);
+        g_s.complete = use_bundle(ACS_METHOD_REPLAY);
 }
 
 /* Whoever is told that a block was not freed still has it. */

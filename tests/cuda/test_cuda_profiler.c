@@ -1,7 +1,6 @@
 /*
- * What a profiler is told of bundles: over the twin each issue method's ranges name the kernels with their counts, and
- * with a profiler `auto` leaves GPU-side issue out. With an argument, the path of nvtx_tool, that is attached;
- * without, nothing is.
+ * What a profiler is told of bundles: over the twin their ranges name the kernels with their counts. With an argument, the
+ * path of nvtx_tool, that is attached; without, nothing is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +10,8 @@
 #include <cmocka.h>
 
 #include "gpu/bundle.h"
+#include "base/nvtx.h"
 #include "nvtx_tool.h"
-#include "gpu_issue_double.h"
 #include "twin.h"
 
 #include <dlfcn.h>
@@ -104,7 +103,7 @@ static void name_by(acs_issue_method by, const char *message)
     assert_int_equal(ranges(ACS_NVTX_BUNDLE) - pushed, 3); /* none for a bundle that was handed back */
     assert_string_equal(g_seen->last, message);
     assert_true(last_range()->registered > 0);
-    assert_bundle(by == ACS_METHOD_REPLAY ? "replay" : "layers", MOTORS + JOINTS);
+    assert_bundle("replay", MOTORS + JOINTS);
     const int registered = last_range()->registered, strings = g_seen->strings;
     assert_int_equal(issue(by), by);
     assert_int_equal(last_range()->registered, registered);
@@ -115,7 +114,6 @@ static void ranges_name_the_kernels_with_every_method(void **state)
 {
     (void)state;
     name_by(ACS_METHOD_REPLAY, "replay: 41 ops: joint x21, motor x20");
-    name_by(ACS_METHOD_LAYERS, "layers: 41 ops: joint x21, motor x20");
 }
 
 static void each_launch_has_a_range(void **state)
@@ -141,12 +139,12 @@ static void many_long_names_are_cut(void **state)
     uint32_t seen = 0;
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
-        bundle_begin(&g_world, ACS_METHOD_LAYERS);
+        bundle_begin(&g_world, ACS_METHOD_REPLAY);
         for (uint32_t i = 0; i < 64; i++) {
             (void)snprintf(names[i], sizeof names[i], "%u%0*d", i, 20 + (int)i * 2, 0);
             add_op(i, names[i]);
         }
-        if (bundle_submit(&g_world, 0, &status) == ACS_METHOD_LAYERS)
+        if (bundle_submit(&g_world, 0, &status) == ACS_METHOD_REPLAY)
             break;
     }
     bundle_wait(&g_world, 0);
@@ -160,71 +158,6 @@ static void many_long_names_are_cut(void **state)
     assert_int_equal(sscanf(end, ", and %u more", &more), 1);
     assert_int_equal(seen + more, 64);
     assert_true(seen > 8);
-}
-
-/* The double of the driver lacks GPU-side issue, which is found out when it is first tried. */
-static bool auto_tries_the_gpu(void)
-{
-    const acs_cuda *self = (const acs_cuda *)g_world.backend;
-    for (int round = 0; round < 3; round++) {
-        acs_status status;
-        bundle_begin(&g_world, ACS_METHOD_AUTO);
-        for (uint32_t i = 0; i < 200; i++) {
-            const bundle_op op = {
-                .kernel = (int)i % 4, .salt = i, .grid = {1, 1, 1}, .from = {-1, -1, -1}, .to = (int)i};
-            (void)bundle_add(&g_world, 0, bundle_record(&g_world, 0, &op), NULL, 0);
-        }
-        (void)bundle_submit(&g_world, 0, &status);
-        bundle_wait(&g_world, 0);
-    }
-    return self->gpu_issue->state != ACS_GPU_ISSUE_UNTRIED;
-}
-
-static void auto_leaves_the_gpu_out_where_a_profiler_is_attached(void **state)
-{
-    (void)state;
-    assert_int_equal(auto_tries_the_gpu(), g_seen == NULL);
-    assert_int_equal(setenv("CUDA_INJECTION64_PATH", "a profiler that takes no ranges", 1), 0);
-    bundle_close(&g_world);
-    assert_true(bundle_open(&g_world));
-    assert_false(auto_tries_the_gpu());
-    assert_int_equal(unsetenv("CUDA_INJECTION64_PATH"), 0);
-}
-
-static void ranges_name_what_the_gpu_launches(void **state)
-{
-    static acs_batch batch;
-    static acs_dag dag;
-    static acs_record records[3];
-    int pushed = g_seen ? g_seen->pushed : 0;
-    (void)state;
-    double_open(1, 4096);
-    acs_cuda_profiler_init(g_double.self);
-    memset(&batch, 0, sizeof batch);
-    batch.method = ACS_METHOD_GPU;
-    for (uint32_t i = 0; i < 3; i++) {
-        acs_record *op = batch.items[batch.items_used++].op = &records[i];
-        op->type = 1;
-        op->grid = g_double.op[i].grid = (acs_dim3){1, 1, 1};
-        op->u.launch.kernel.name = i ? "joint" : "motor";
-        op->args = op->inline_args;
-        op->arg_bytes = op->inline_bytes;
-        op->arg_count = double_params(1);
-        for (uint32_t k = 0; k < op->arg_count; k++)
-            op->args[k] = (acs_arg_slot){.offset = 8 * k, .size = 8};
-        memcpy(op->arg_bytes, &i, sizeof i);
-        memcpy(g_double.op[g_double.ops++].args, &i, sizeof i);
-    }
-    acs_dag_make(&batch, &dag);
-    assert_true(acs_cuda_gpu_issue_issue(g_double.self, &batch, &dag, 0));
-    while (double_step())
-        ;
-    double_close();
-    if (g_seen) {
-        assert_int_equal(g_seen->pushed, pushed + 1);
-        assert_int_equal(g_seen->popped, g_seen->pushed);
-        assert_string_equal(g_seen->last, "gpu: 3 ops: motor x1, joint x2");
-    }
 }
 
 /*
@@ -329,9 +262,7 @@ int main(int argc, char **argv)
         PROFILER_TEST(ranges_name_the_kernels_with_every_method),
         PROFILER_TEST(each_launch_has_a_range),
         PROFILER_TEST(many_long_names_are_cut),
-        PROFILER_TEST(auto_leaves_the_gpu_out_where_a_profiler_is_attached),
         PROFILER_TEST(one_domain_serves_all_contexts),
-        cmocka_unit_test(ranges_name_what_the_gpu_launches),
         cmocka_unit_test(ranges_name_the_kernels_of_replays),
         cmocka_unit_test(kernels_of_a_replay_without_graph_have_ranges),
         cmocka_unit_test(waits_for_room_name_the_op),

@@ -186,7 +186,7 @@ static void launches_that_do_not_fit_are_launched(void **state)
     launch_all(&g_add_symbol, 3, THREADS + 32, 0);  /* a larger block */
     launch_all(&g_add_symbol, 3, 33, 0);            /* no whole warps */
     launch_all(&g_add_symbol, 3, 32, SHARED + 512); /* more shared memory */
-    launch_all(&g_add_symbol, 5000, 32, 0);         /* a larger grid than TUNE_RESIDENT_BLOCKS_MOST */
+    launch_all(&g_add_symbol, 50000, 32, 0);        /* more threads than half of the device holds */
     check_cells();
     assert_int_equal(resident_ops(), 0);
 }

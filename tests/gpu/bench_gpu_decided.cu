@@ -3,7 +3,7 @@
  * Programs: `known` (launches as always), also with arguments that change from pass to pass; `grid, ahead` (each grid is
  * read; the words stand before the pass begins); `grid, on the path` (each kernel writes the word from which the next
  * one's grid is read); `section of 8, on the path` (every eighth kernel writes the word that decides about the next
- * eight), of which all, half or none run. Ways: a captured graph, replays, layers, GPU-side issue, launches; beside them,
+ * eight), of which all, half or none run. Ways: a captured graph, replays, launches; beside them,
  * by hand: `early exit` (a captured graph, whose kernels look at the word) and `host reads` (the word is copied to the
  * host, which then launches). Exits with 1 if a result is wrong.
  */
@@ -34,8 +34,8 @@ static __global__ void work(cell *c, uint32_t next, uint32_t to, uint32_t delay_
 enum program { KNOWN, VARIES, AHEAD, PATH, SECTION, PROGRAMS };
 static const char *const g_programs[] = {"known", "known, arguments vary", "grid, ahead", "grid, on the path",
                                          "section of 8, on the path"};
-enum way { CAPTURED, REPLAYS, LAYERS, GPU, LAUNCH, EARLY_EXIT, HOST_READS, WAYS };
-static const char *const g_ways[] = {"captured graph", "replays", "layers", "GPU-side issue", "launches", "early exit",
+enum way { CAPTURED, REPLAYS, LAUNCH, EARLY_EXIT, HOST_READS, WAYS };
+static const char *const g_ways[] = {"captured graph", "replays", "launches", "early exit",
                                      "host reads"};
 
 struct scene {
@@ -148,10 +148,7 @@ static double measure(scene &s, way by)
     std::vector<double> times;
     const acs_uses any{nullptr, 0, nullptr, nullptr, 1};
     acs_options options = check_options();
-    options.issue = by == LAYERS   ? ACS_ISSUE_LAYERS
-                    : by == GPU    ? ACS_ISSUE_GPU
-                    : by == LAUNCH ? ACS_ISSUE_LAUNCH
-                                   : ACS_ISSUE_AUTO;
+    options.issue = by == LAUNCH ? ACS_ISSUE_LAUNCH : ACS_ISSUE_AUTO;
     options.repeats = by == REPLAYS ? ACS_REPEATS_AUTO : ACS_REPEATS_NAMED;
     s.context = check_open(&options);
     if (by == CAPTURED || by == EARLY_EXIT) {

@@ -1,5 +1,5 @@
 /*
- * What a bundle costs by each issue method: the host's share in submit, and the whole from the first submit to known
+ * What a bundle costs by a replayed graph: the host's share in submit, and the whole from the first submit to known
  * completion, in us per kernel. Measured, not tested; gpu-check runs it.
  */
 #include "bundle.h"
@@ -36,9 +36,9 @@ static uint32_t upstream(const bench *b, acs_random *random, uint32_t i, uint16_
 }
 
 /* Make one bundle, with arguments other than those of the bundle before. */
-static void make(const bench *b, acs_batch *batch, uint32_t ops, uint32_t ns, uint64_t seed)
+static void make(const bench *b, acs_batch *batch, uint32_t ops, uint32_t ns)
 {
-    acs_random random = {seed};
+    acs_random random = {1};
     uint16_t list[4];
     g_world.batch = batch;
     bundle_begin(&g_world, ACS_METHOD_AUTO);
@@ -52,11 +52,11 @@ static void make(const bench *b, acs_batch *batch, uint32_t ops, uint32_t ns, ui
 }
 
 /* Returns ns spent in submit. */
-static uint64_t issue(acs_batch *batch, acs_issue_method method, uint32_t *launched)
+static uint64_t issue(acs_batch *batch, uint32_t *launched)
 {
     acs_status status;
     g_world.batch = batch;
-    batch->method = (uint8_t)method;
+    batch->method = ACS_METHOD_REPLAY;
     uint64_t begin = acs_clock_ns();
     *launched += bundle_submit(&g_world, 0, &status) == ACS_METHOD_LAUNCH;
     return acs_clock_ns() - begin;
@@ -68,16 +68,16 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void run(const bench *b, uint32_t ops, uint32_t ns, acs_issue_method method, bool fresh, bool fixed)
+static void run(const bench *b, uint32_t ops, uint32_t ns, bool fixed)
 {
     double host[ROUNDS], whole[ROUNDS], alone[WARM];
     const uint32_t bundles = KERNELS / ops, different = fixed ? 2 : bundles;
     uint32_t launched = 0;
     uint64_t slowest = 0;
     for (uint32_t i = 0; i < different; i++)
-        make(b, &g_batches[i], ops, ns, fresh ? i : 1);
+        make(b, &g_batches[i], ops, ns);
     for (uint32_t i = 0; i < WARM; i++) {
-        uint64_t took = issue(&g_batches[i % different], method, &launched);
+        uint64_t took = issue(&g_batches[i % different], &launched);
         slowest = took > slowest ? took : slowest;
         alone[i] = (double)took / ops / 1000;
         bundle_wait(&g_world, 0);
@@ -86,7 +86,7 @@ static void run(const bench *b, uint32_t ops, uint32_t ns, acs_issue_method meth
     for (uint32_t r = 0; r < ROUNDS; r++) {
         uint64_t in_submit = 0, begin = acs_clock_ns();
         for (uint32_t i = 0; i < bundles; i++) {
-            in_submit += issue(&g_batches[i % different], method, &launched);
+            in_submit += issue(&g_batches[i % different], &launched);
             bundle_poll(&g_world, 0);
         }
         bundle_wait(&g_world, 0);
@@ -96,10 +96,9 @@ static void run(const bench *b, uint32_t ops, uint32_t ns, acs_issue_method meth
     qsort(alone, WARM, sizeof alone[0], by_value);
     qsort(host, ROUNDS, sizeof host[0], by_value);
     qsort(whole, ROUNDS, sizeof whole[0], by_value);
-    static const char *const names[] = {"auto", "launch", "replay", "layers", "gpu"};
-    printf("%-10s of %3u, %4u ns, %-6s%s: %.3f us per kernel, host in submit %.3f, to an idle GPU %.3f; slowest submit "
+    printf("%-10s of %3u, %4u ns%s: %.3f us per kernel, host in submit %.3f, to an idle GPU %.3f; slowest submit "
            "%.0f us%s\n",
-           b->name, ops, ns, names[method], fixed ? ", two contents" : "", whole[ROUNDS / 2], host[ROUNDS / 2],
+           b->name, ops, ns, fixed ? ", two contents" : "", whole[ROUNDS / 2], host[ROUNDS / 2],
            alone[WARM / 2], (double)slowest / 1000, launched ? "; some were handed back" : "");
     fflush(stdout);
 }
@@ -108,7 +107,6 @@ int main(void)
 {
     static const bench benches[] = {
         {"chains:16", 16, false}, {"stencil:32", 32, true}, {"stencil:8", 8, true}, {"random", 0, false}};
-    static const acs_issue_method methods[] = {ACS_METHOD_REPLAY, ACS_METHOD_LAYERS, ACS_METHOD_GPU};
     if (!bundle_open(&g_world) || !g_world.backend->bundle_most) {
         printf("skipped: no GPU, or no bundles on it: %s\n", acs_error_thread()->text);
         return 77;
@@ -116,10 +114,8 @@ int main(void)
     for (size_t b = 0; b < sizeof benches / sizeof benches[0]; b++)
         for (uint32_t ns = 0; ns <= 5000; ns += 5000)
             for (uint32_t ops = 64; ops <= 256; ops *= 2)
-                for (size_t v = 0; v < sizeof methods / sizeof methods[0]; v++)
-                    for (int fixed = 0; fixed <= (methods[v] == ACS_METHOD_REPLAY); fixed++)
-                        run(&benches[b], ops, ns, methods[v], !benches[b].width && methods[v] != ACS_METHOD_REPLAY,
-                            fixed);
+                for (int fixed = 0; fixed <= 1; fixed++)
+                    run(&benches[b], ops, ns, fixed);
     bundle_close(&g_world);
     return 0;
 }

@@ -33,8 +33,8 @@ typedef struct bundle_large {
 void bundle_prepare(void);
 /* Nothing runs until it is let go again, where that can be had. */
 void bundle_hold(int hold);
-/* Whether that issue method can be there at all. */
-int bundle_offers(acs_issue_method method);
+/* Whether a graph runs to its end before anything is seen of it. */
+extern const int bundle_runs_at_once;
 /* __global__ functions, or what stands for them; number BUNDLE_SPIN spins so many ns. */
 const void *bundle_kernel(int number);
 /* Device memory becomes 0; is copied to the host. False: an error. */

@@ -67,7 +67,7 @@ static bool forms_bundles()
 {
     device_buffer<uint32_t> words(64);
     acs_options options = check_options();
-    options.issue = ACS_ISSUE_LAYERS;
+    options.issue = ACS_ISSUE_REPLAY;
     acs_context *context = check_open(&options);
     for (uint32_t i = 0; i < 512; i++)
         CHECK(ACS_LAUNCH_ON(context, mix_kernel, 1, 1, 0, ACS_ARGS(words.data + i % 64, nullptr, 1, i, 1000),
@@ -167,7 +167,7 @@ static void copies_between_kernels_keep_their_order_by_every_way_to_issue()
 {
     enum { CHAINS = 16, STEPS = 300, WORDS = 33 };
     const bool bundles = forms_bundles();
-    for (const int issue : {ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU}) {
+    for (const int issue : {ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH, ACS_ISSUE_REPLAY}) {
         device_buffer<uint32_t> words(CHAINS * WORDS), back(CHAINS * WORDS);
         std::vector<uint32_t> truth(CHAINS * WORDS), returned(CHAINS * WORDS);
         acs_options options = check_options();

@@ -144,10 +144,9 @@ static void run_worlds(const char *name, const acs_options &options, int syncs)
     CHECK_STATUS(acs_sync(c), ACS_OK);
     CHECK(equal(here, there));
     const acs_statistics s = check_stats(c);
-    printf("  %s: not run %llu; launch %llu replay %llu layers %llu gpu %llu, replayed %llu\n", name,
+    printf("  %s: not run %llu; launch %llu replay %llu, replayed %llu\n", name,
            (unsigned long long)s.not_run, (unsigned long long)s.issued_by[ACS_ISSUE_LAUNCH],
-           (unsigned long long)s.issued_by[ACS_ISSUE_REPLAY], (unsigned long long)s.issued_by[ACS_ISSUE_LAYERS],
-           (unsigned long long)s.issued_by[ACS_ISSUE_GPU], (unsigned long long)s.replayed);
+           (unsigned long long)s.issued_by[ACS_ISSUE_REPLAY], (unsigned long long)s.replayed);
     CHECK(s.not_run > 0);
     CHECK_STATUS(acs_close(c), ACS_OK);
     if (g_check_failures != failures)
@@ -156,8 +155,8 @@ static void run_worlds(const char *name, const acs_options &options, int syncs)
 
 static void worlds_by_each_issue_method()
 {
-    static const char *const names[] = {"auto", "launch", "replay", "layers", "gpu"};
-    for (int issue = 0; issue < ACS_ISSUE_COUNT && issue < 5; issue++)
+    static const char *const names[] = {"auto", "launch", "replay"};
+    for (int issue = 0; issue < ACS_ISSUE_RESIDENT; issue++)
         for (int repeats = 0; repeats < 2; repeats++)
             for (int syncs : {0, 1, 5}) {
                 acs_options options = check_options();

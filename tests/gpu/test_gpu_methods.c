@@ -133,18 +133,6 @@ static void shapes_by(acs_issue_method method, uint32_t misses)
         repeat(&shapes[i], method, 12, 12 - misses);
 }
 
-static void layers_run_bundles_of_every_shape(void)
-{
-    shapes_by(ACS_METHOD_LAYERS, 0);
-}
-
-static void the_gpu_runs_bundles_of_every_shape(void)
-{
-    if (!bundle_offers(ACS_METHOD_GPU))
-        return;
-    shapes_by(ACS_METHOD_GPU, 0);
-}
-
 static void replay_runs_bundles_from_the_second_sighting_on(void)
 {
     shapes_by(ACS_METHOD_REPLAY, 8); /* a copy for each of two slots, and what finds them busy */
@@ -167,14 +155,6 @@ static void arguments_that_recur_are_fixed_until_they_change(void)
     CHECK(bundle_differences(&g_world, 0) == 0);
 }
 
-static void layers_take_bundles_never_seen_before(void)
-{
-    for (uint64_t seed = 100; seed < 140; seed++) {
-        const shape s = {.ops = 20 + (uint32_t)seed, .kernels = 1 + (uint32_t)seed % 4, .seed = seed, .grids = 1};
-        repeat(&s, ACS_METHOD_LAYERS, 2, 2);
-    }
-}
-
 /* Each is built, some 170 nodes at a time, until older ones have to go. */
 static void shapes_beyond_the_bound_are_evicted(void)
 {
@@ -187,7 +167,6 @@ static void shapes_beyond_the_bound_are_evicted(void)
 static void bundles_queue_behind_each_other(void)
 {
     const shape s = {.ops = 96, .width = 8, .kernels = 2, .grids = 1};
-    repeat(&s, ACS_METHOD_LAYERS, 200, 20);
     repeat(&s, ACS_METHOD_REPLAY, 200, 20);
 }
 
@@ -199,26 +178,26 @@ static void launches_that_wait_keep_their_tables(void)
     bundle_hold(1);
     for (uint32_t i = 0; i < 45; i++) {
         s.salt = i;
-        (void)issue(&s, 0, i % 2 ? ACS_METHOD_LAYERS : ACS_METHOD_REPLAY, &status);
+        (void)issue(&s, 0, ACS_METHOD_REPLAY, &status);
     }
     bundle_hold(0);
     bundle_wait(&g_world, 0);
     CHECK(bundle_differences(&g_world, 0) == 0);
 }
 
-/* The same types go on by themselves when the bundle is not taken. */
-static void auto_takes_what_recurs(void)
+/* On one device repeats replay what recurs, so a bundle without bodies is handed back. */
+static void auto_launches_on_one_device(void)
 {
     const shape s = {.ops = 64, .width = 16, .kernels = 1, .seed = 77};
     shape now = s;
     uint32_t taken = 0;
-    for (uint32_t i = 0; i < 400; i++) {
+    for (uint32_t i = 0; i < 40; i++) {
         acs_status status;
         now.salt = i;
         taken += issue(&now, 0, ACS_METHOD_AUTO, &status) != ACS_METHOD_LAUNCH;
         bundle_wait(&g_world, 0);
     }
-    CHECK(taken >= 300 || !bundle_offers(ACS_METHOD_GPU)); /* the times of the double's kernels mean nothing */
+    CHECK(taken == 0);
     CHECK(bundle_differences(&g_world, 0) == 0);
 }
 
@@ -249,27 +228,6 @@ static void every_bundle_evicts_where_room_is_small(void)
     world_of_nodes(NULL);
 }
 
-/*
- * Layers deeper than the bundle tell of its last op while empty levels are still to come. Room for one graph at a time:
- * each bundle would throw out that of the one before, which has to be over first.
- */
-static void graph_stays_until_its_empty_levels_are_over(void)
-{
-    shape shapes[2] = {{.ops = 192, .width = 8, .kernels = 1}, {.ops = 192, .width = 16, .kernels = 1}};
-    acs_status status;
-    uint32_t taken = 0;
-    world_of_nodes("467");
-    for (uint32_t i = 0; i < 60; i++) {
-        shapes[i % 2].salt = i;
-        taken += issue(&shapes[i % 2], (int)(i % 3), ACS_METHOD_LAYERS, &status) == ACS_METHOD_LAYERS;
-        bundle_wait(&g_world, (int)(i % 3));
-    }
-    CHECK(taken >= 10);
-    for (int slot = 0; slot < 3; slot++)
-        CHECK(bundle_differences(&g_world, slot) == 0);
-    world_of_nodes(NULL);
-}
-
 /* The first cells of the ring, one for each op of the latest bundle, that are not what they must be by now. */
 static uint32_t wrong_so_far(uint32_t ops)
 {
@@ -284,25 +242,22 @@ static uint32_t wrong_so_far(uint32_t ops)
 /* Slow ops, and a look at what was written each time that more of them are said to have ended. */
 static void progress_inside_a_bundle_is_told_and_true(void)
 {
-    static const acs_issue_method methods[] = {ACS_METHOD_LAYERS, ACS_METHOD_REPLAY};
     shape s = {.ops = 256, .width = 8, .kernels = 1, .slow = true};
-    for (size_t v = 0; v < sizeof methods / sizeof methods[0]; v++) {
-        uint32_t inside = 0;
-        for (uint32_t i = 0; i < 6; i++) {
-            acs_status status;
-            s.salt++;
-            (void)issue(&s, 0, methods[v], &status);
-            for (uint64_t seen = g_world.slot[0].completed; seen < g_world.slot[0].issued;) {
-                bundle_poll(&g_world, 0);
-                if (g_world.slot[0].completed == seen)
-                    continue;
-                seen = g_world.slot[0].completed;
-                inside += status == ACS_OK && seen < g_world.slot[0].issued;
-                CHECK(wrong_so_far((uint32_t)(256 - (g_world.slot[0].issued - seen))) == 0);
-            }
+    uint32_t inside = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        acs_status status;
+        s.salt++;
+        (void)issue(&s, 0, ACS_METHOD_REPLAY, &status);
+        for (uint64_t seen = g_world.slot[0].completed; seen < g_world.slot[0].issued;) {
+            bundle_poll(&g_world, 0);
+            if (g_world.slot[0].completed == seen)
+                continue;
+            seen = g_world.slot[0].completed;
+            inside += status == ACS_OK && seen < g_world.slot[0].issued;
+            CHECK(wrong_so_far((uint32_t)(256 - (g_world.slot[0].issued - seen))) == 0);
         }
-        CHECK(inside > 0 || !bundle_offers(ACS_METHOD_GPU)); /* the double runs a graph at once */
     }
+    CHECK(inside > 0 || bundle_runs_at_once);
 }
 
 static const struct {
@@ -310,18 +265,14 @@ static const struct {
     void (*run)(void);
 } g_tests[] = {
 #define TEST(function) {#function, function}
-    TEST(layers_run_bundles_of_every_shape),
-    TEST(the_gpu_runs_bundles_of_every_shape),
     TEST(replay_runs_bundles_from_the_second_sighting_on),
     TEST(arguments_that_recur_are_fixed_until_they_change),
-    TEST(layers_take_bundles_never_seen_before),
     TEST(shapes_beyond_the_bound_are_evicted),
     TEST(bundles_queue_behind_each_other),
     TEST(launches_that_wait_keep_their_tables),
-    TEST(auto_takes_what_recurs),
+    TEST(auto_launches_on_one_device),
     TEST(progress_inside_a_bundle_is_told_and_true),
     TEST(every_bundle_evicts_where_room_is_small),
-    TEST(graph_stays_until_its_empty_levels_are_over),
 };
 
 int main(int argc, char **argv)

@@ -205,7 +205,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
         c->ahead = (uint32_t)PICK(&later, 0, 8, 50, 200);
     }
     c->options.issue = (int32_t)PICK(&d, ACS_ISSUE_AUTO, ACS_ISSUE_AUTO, ACS_ISSUE_AUTO, ACS_ISSUE_LAUNCH,
-                                     ACS_ISSUE_REPLAY, ACS_ISSUE_LAYERS, ACS_ISSUE_GPU);
+                                     ACS_ISSUE_REPLAY, ACS_ISSUE_REPLAY, ACS_ISSUE_RESIDENT);
     if (s->issue >= 0)
         c->options.issue = (int32_t)s->issue;
     c->options.graph_nodes = PICK(&d, 64, 200, 1000, 16384);
@@ -218,7 +218,7 @@ static void choose_config(random_config *c, const settings *s, uint64_t seed)
         choose_lazy(c);
 }
 
-static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "layers", "gpu", "resident"};
+static const char *const issue_names[ACS_ISSUE_COUNT] = {"auto", "launch", "replay", "resident"};
 
 static void describe(char *text, size_t bytes, const random_config *c)
 {
@@ -367,9 +367,8 @@ static void report(const random_totals *t, double seconds)
            t->checked_waits, t->late_marks, t->stale_waits, t->many_slots, t->transfers, t->spilled);
     if (t->bundles + t->bundles_refused)
         printf("bundles: %" PRIu64 ", refused %" PRIu64 "; kernels by launch %" PRIu64 " replay %" PRIu64
-               " layers %" PRIu64 " gpu %" PRIu64 " resident %" PRIu64 "\n", t->bundles, t->bundles_refused,
-               t->issued_by[ACS_ISSUE_LAUNCH], t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_LAYERS],
-               t->issued_by[ACS_ISSUE_GPU], t->issued_by[ACS_ISSUE_RESIDENT]);
+               " resident %" PRIu64 "\n", t->bundles, t->bundles_refused,
+               t->issued_by[ACS_ISSUE_LAUNCH], t->issued_by[ACS_ISSUE_REPLAY], t->issued_by[ACS_ISSUE_RESIDENT]);
     if (t->replays)
         printf("repeats: %" PRIu64 " kernels in %" PRIu64 " replays\n", t->replayed, t->replays);
     if (t->variants + t->trials)

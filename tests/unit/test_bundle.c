@@ -355,24 +355,6 @@ static void a_bundle_that_is_all_there_goes(void **state)
     rig_close(r);
 }
 
-/* What backends are told of other slots: not that they are busy, but how much of the like they have to do. */
-static void few_ops_in_other_slots_are_no_bundles_beside(void **state)
-{
-    (void)state;
-    static const uint32_t ops[] = {8, 16, 8}, beside[] = {0, 0, 2}; /* under way elsewhere: 0, 8, 24 in two slots */
-    rig *r = rig_bundles(32);
-    for (int k = 0, at = 0; k < 3; k++) {
-        for (uint32_t i = 0; i < ops[k]; i++)
-            RIDE(r, ACS_INOUT(AT(64 * at++), 64));
-        assert_true(next(r, 0));
-        assert_true(batch_of(r)->bundle);
-        assert_int_equal(batch_of(r)->items_used, ops[k]);
-        assert_int_equal(batch_of(r)->beside, beside[k]);
-        finish(r, 0);
-    }
-    rig_close(r);
-}
-
 /* Nothing completes: what is behind a host function stays, and what comes after that is not held for it. */
 static void what_is_blocked_holds_nothing_that_comes_behind_it(void **state)
 {
@@ -578,7 +560,6 @@ int main(void)
         cmocka_unit_test(what_runs_behind_nothing_is_spread_over_a_few_bundles),
         cmocka_unit_test(a_bundle_takes_a_piece_of_the_order),
         cmocka_unit_test(a_bundle_that_is_all_there_goes),
-        cmocka_unit_test(few_ops_in_other_slots_are_no_bundles_beside),
         cmocka_unit_test(what_is_blocked_holds_nothing_that_comes_behind_it),
         cmocka_unit_test(what_cannot_ride_is_not_held),
         cmocka_unit_test(a_refused_bundle_is_launched_op_by_op),

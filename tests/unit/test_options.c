@@ -382,7 +382,6 @@ static void names_of_files_are_not_taken_from_the_environment_of_a_secure_progra
     setenv("ACS_DOT", "graph", 1);
     setenv("ACS_MEMORY_LOG", "log", 1);
     setenv("ACS_TOPOLOGY", "links", 1);
-    setenv("ACS_COSTS", "costs", 1);
     setenv("ACS_LEDGER", "/shared", 1);
     setenv("ACS_TRACE", "trace", 1);
     setenv("ACS_REPORT", "page", 1);
@@ -395,7 +394,6 @@ static void names_of_files_are_not_taken_from_the_environment_of_a_secure_progra
     assert_string_equal(usual.dot, "graph");
     assert_string_equal(usual.memory_log, "log");
     assert_string_equal(usual.topology, "links");
-    assert_string_equal(usual.costs, "costs");
     assert_string_equal(usual.ledger, "/shared");
     assert_string_equal(usual.trace, "trace");
     assert_string_equal(usual.report, "page");
@@ -405,7 +403,6 @@ static void names_of_files_are_not_taken_from_the_environment_of_a_secure_progra
     assert_string_equal(secure.dot, "");
     assert_string_equal(secure.memory_log, "");
     assert_string_equal(secure.topology, "");
-    assert_string_equal(secure.costs, "");
     assert_int_equal(secure.window, 32);
 }
 

@@ -8,7 +8,7 @@
 
 enum { WAVE = 264 /* blocks of 1024 threads that an H200 runs at once */ };
 
-static acs_context *open_backend(int32_t backend, int64_t disable)
+static acs_context *open_issuing(int32_t backend, int64_t disable, int32_t issue)
 {
     acs_options options;
     acs_context *context = NULL;
@@ -17,8 +17,14 @@ static acs_context *open_backend(int32_t backend, int64_t disable)
     options.sim_order = ACS_SIM_ORDER_TIME;
     options.sim_kernel_us = 100;
     options.disable = (int32_t)disable;
+    options.issue = issue;
     assert_int_equal(acs_open(&options, &context), ACS_OK);
     return context;
+}
+
+static acs_context *open_backend(int32_t backend, int64_t disable)
+{
+    return open_issuing(backend, disable, ACS_ISSUE_AUTO);
 }
 
 static void nothing(const acs_grid *grid, void *const *args)
@@ -87,7 +93,7 @@ static void kernel_with_a_share_does_not_wait_for_a_long_one_beside_it(void **st
 static void launches_with_shares_are_counted_and_in_no_bundle(void **state)
 {
     (void)state;
-    acs_context *context = open_backend(ACS_BACKEND_SIM, 0);
+    acs_context *context = open_issuing(ACS_BACKEND_SIM, 0, ACS_ISSUE_RESIDENT);
     acs_statistics s = {.size = sizeof s};
     for (int i = 0; i < 300; i++)
         assert_int_not_equal(launch(context, 30, 1), 0);

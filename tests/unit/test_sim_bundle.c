@@ -225,7 +225,7 @@ static void bundle_is_refused_for_an_op_which_then_fails_alone(void **state)
     for (uint32_t i = 0, n = 0; i < m.items; i++)
         if (f->batch.items[i].op)
             ops[n++] = f->batch.items[i].op;
-    submit(f, ACS_METHOD_LAYERS);
+    submit(f, ACS_METHOD_REPLAY);
     assert_int_equal(f->batch.items[0].status, ACS_NOT_READY);
     uint64_t drawn = acs_sim_backend_faults(f->backend)[ACS_FAULT_LAUNCH];
     for (uint32_t i = 0; i < OPS; i++) {

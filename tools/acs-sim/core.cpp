@@ -88,8 +88,6 @@ void add_core(std::vector<vehicle_kind> &list)
         {"acs", "ACS itself: the real core with its default options, on the sim backend", play_core<-1>},
         {"acs-launch", "the same with ACS_ISSUE=launch: a launch for each kernel", play_core<ACS_ISSUE_LAUNCH>},
         {"acs-replay", "ACS_ISSUE=replay: a kept graph for each shape of a bundle", play_core<ACS_ISSUE_REPLAY>},
-        {"acs-layers", "ACS_ISSUE=layers: kept graphs of layers", play_core<ACS_ISSUE_LAYERS>},
-        {"acs-gpu", "ACS_ISSUE=gpu: kernels launch what they release", play_core<ACS_ISSUE_GPU>},
         {"acs-resident", "ACS_ISSUE=resident: one kernel runs the blocks of all", play_core<ACS_ISSUE_RESIDENT>},
     };
     for (const auto &way : ways) {

@@ -19,7 +19,7 @@
 #include "cuda/device_code/device.h"
 #include "base/tuning.h"
 #include "bundles/graph_cache.h"
-#include "bundles/layer_template.h"
+#include "bundles/dag.h"
 #include "window/replay.h"
 
 enum {
@@ -31,8 +31,8 @@ enum {
 };
 
 /*
- * A type: a kernel with its block and shared memory, which the device cannot change in a node. Constant but for the
- * atomic fields and `brief`.
+ * A type: a kernel with its block and shared memory, which the device cannot change in a node. Constant but for
+ * `refused`.
  */
 struct acs_cuda_type {
     uint32_t number;
@@ -43,10 +43,7 @@ struct acs_cuda_type {
     uint32_t arg_bytes; /* bytes of all parameters, gaps included */
     bool packed;        /* whether a record's arguments lie at the parameters' offsets */
     bool decided;       /* its ops obey cells: their nodes are never fixed */
-    bool brief;         /* one of the library's small copies: a bundle's time is never blamed on it */
     _Atomic bool refused; /* whether a graph with it could not be built */
-    _Atomic uint32_t long_turn; /* launches since it is known to take long */
-    _Atomic uint32_t kernel_ns; /* estimated time of the kernel in ns (acs_cost_model_learn); 0: not known */
     struct acs_cuda_type *next; /* list of the kernel's types */
 };
 
@@ -107,17 +104,6 @@ typedef struct acs_cuda_exec {
     const acs_cell *cells; /* the first cell that the head obeys in that launch; NULL: none yet */
 } acs_cuda_exec;
 
-/* The timing of a bundle: from when all earlier ops of its slot were seen completed until the bundle was. */
-typedef struct acs_cuda_times {
-    _Atomic bool on; /* changed under the methods' lock, as all fields below */
-    uint64_t after, value;
-    uint64_t looked_ns;  /* time of the last look at the slot */
-    uint64_t began_ns;   /* 0: not begun */
-    uint32_t levels;
-    uint64_t without_ns, others_ns; /* see acs_cuda_issued */
-    uint32_t type_count, types[4];
-} acs_cuda_times;
-
 /* A prepared graph that is to be built. */
 typedef struct acs_cuda_build {
     struct acs_cuda_build *next;
@@ -136,12 +122,10 @@ struct acs_cuda_methods {
     CUfunction head, join, publish; /* P in internal.h, as `words` */
     _Atomic(CUfunction) own;        /* relaxed: a kernel of the library's own module; NULL: not loaded yet */
     uint64_t nodes_most;            /* most nodes of all cached graphs; constant */
-    _Atomic uint32_t layers_losses; /* bundles since layers were the cheapest method for one */
     struct acs_cuda_word {
         _Atomic uint64_t value;
         uint64_t unused[7];
     } *words; /* by slot, mapped: progress that the device publishes */
-    acs_cuda_times *watches; /* by slot: the bundle being timed */
     _Atomic uint64_t *known; /* by slot: highest value that poll knows to be completed */
     _Atomic uint64_t *marked; /* by slot: the same, by marks alone */
     _Atomic(acs_cuda_type *) types[ACS_CUDA_TYPES];
@@ -152,9 +136,6 @@ struct acs_cuda_methods {
     uint64_t earned;      /* nodes that may be built for replays: ACS_GRAPH_NODES at first, then what replays earn */
     acs_cuda_room *rooms; /* unused rooms */
     acs_cuda_slab *slabs; /* all slabs, the latest first */
-    acs_layer_template shape;   /* template chosen last */
-    uint32_t shape_for[3];     /* levels, width and ops of the bundle that it was chosen for */
-    uint32_t shape_uses;
     uint64_t bad[32];     /* ring of keys whose graphs could not be built or launched */
     uint32_t bad_next;
     uint32_t failures;
@@ -254,18 +235,10 @@ void acs_cuda_room_release(acs_cuda_methods *methods, acs_cuda_room *room);
 void acs_cuda_rooms_free(acs_cuda *self);
 
 /* graphs/plan.c */
-/* Make the plan of a bundle's shape, or of layers. False: it is too large. */
+/* Make the plan of a bundle's shape. False: it is too large. */
 bool acs_cuda_plan_dag(const acs_dag *dag, acs_cuda_plan *plan);
-bool acs_cuda_plan_layers(const acs_layer_template *shape, acs_cuda_plan *plan);
 /* The plan of one op. */
 void acs_cuda_plan_op(uint32_t type, acs_cuda_plan *plan);
-/*
- * Layers publish progress after this many levels; other graphs after TUNE_GRAPH_PUBLISH_OPS ops. And the nodes of a
- * graph of layers, without its head.
- */
-uint32_t acs_cuda_publish_levels(const acs_layer_template *shape);
-uint32_t acs_cuda_layers_nodes(const acs_layer_template *shape);
-
 /* type.c */
 acs_cuda_type *acs_cuda_type_find(acs_cuda *self, uint32_t number);
 void acs_cuda_types_fini(acs_cuda *self);
@@ -280,9 +253,8 @@ typedef struct acs_cuda_wanted {
     /* sightings from which on it is built; UINT32_MAX: it is not built, and the sighting does not count */
     uint32_t sightings;
     bool fixed;         /* whether the host changes its nodes */
-    const acs_batch *batch; /* bundle with the graph's shape; NULL: a replay's, or layers of `shape` */
+    const acs_batch *batch; /* bundle with the graph's shape; NULL: a replay's, or one op's */
     acs_replay *replay; /* NULL: none */
-    const acs_layer_template *shape;
     uint32_t type;      /* of a graph with one op: its type; 0: another graph */
 } acs_cuda_wanted;
 /* Find a copy, which belongs to this thread until it is issued. *more: none was found, and one may be built. */
@@ -331,22 +303,6 @@ bool acs_cuda_exec_comes(acs_cuda *self, const acs_cuda_wanted *want, uint32_t a
 acs_status acs_cuda_exec_issue(acs_cuda *self, acs_cuda_exec *exec, int slot, uint64_t value, CUresult filled);
 
 /* graphs/progress.c */
-/* The model's view of an issued bundle. */
-typedef struct acs_cuda_issued {
-    uint64_t value;      /* value of its last op */
-    uint32_t levels;
-    uint64_t without_ns; /* ns that it would take if its kernels took no time */
-    uint64_t others_ns;  /* ns of its time that may be spent on bundles beside it */
-} acs_cuda_issued;
-/* Begin to time a bundle, unless another bundle of its slot is being timed. */
-void acs_cuda_times_begin(acs_cuda *self, const acs_batch *batch, const acs_cuda_issued *issued);
-/*
- * Lower the estimates of a bundle's kernels a little per op. They were launched because they seem to take long, which
- * teaches nothing more. So one day they are bundled again.
- */
-void acs_cuda_times_doubt(acs_cuda *self, const acs_batch *batch);
-/* The slot has completed all ops up to `completed`, as seen now. */
-void acs_cuda_times_look(acs_cuda *self, int slot, uint64_t completed);
 /* The highest value of the slot that is known to be completed, without asking the driver. */
 uint64_t acs_cuda_completed(const acs_cuda *self, int slot);
 /* The highest value up to which graphs of the slot are over, with all nodes behind their last op. */

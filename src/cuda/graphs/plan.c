@@ -1,6 +1,6 @@
 /*
- * Plans of cached graphs: that of a replayed bundle, and that of layers. Pure arithmetic; called by graphs/method.c
- * and graphs/cache.c. Makes no CUDA call and keeps nothing.
+ * Plans of cached graphs: which nodes there are, and what each follows. Pure arithmetic; called by graphs/wanted.c. Makes no
+ * CUDA call and keeps nothing.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -35,56 +35,6 @@ static bool plan_fits(const acs_cuda_plan *plan, uint32_t edges)
 {
     return plan->nodes < ACS_CUDA_PLAN_NODES && plan->edges_used + edges <= ACS_CUDA_PLAN_EDGES;
 }
-
-/* ----------------------------------------------------------------------------------------------------------- layers */
-
-uint32_t acs_cuda_publish_levels(const acs_layer_template *shape)
-{
-    uint32_t cells = acs_layers_cells(shape);
-    return cells >= TUNE_GRAPH_PUBLISH_OPS ? 1 : TUNE_GRAPH_PUBLISH_OPS / cells;
-}
-
-uint32_t acs_cuda_layers_nodes(const acs_layer_template *shape)
-{
-    return shape->levels * (acs_layers_cells(shape) + 1) + shape->levels / acs_cuda_publish_levels(shape);
-}
-
-/*
- * Each level but the last has a barrier behind it, an empty kernel. Behind some barriers another node publishes
- * progress, beside the next level, which does not wait for it.
- */
-bool acs_cuda_plan_layers(const acs_layer_template *shape, acs_cuda_plan *plan)
-{
-    uint32_t cells = acs_layers_cells(shape), barrier = 0, step = acs_cuda_publish_levels(shape);
-    plan->nodes = plan->edges_used = plan->values = 0;
-    plan->ops = shape->levels * cells;
-    if (acs_cuda_layers_nodes(shape) > ACS_CUDA_PLAN_NODES || 2 * plan->ops + shape->levels > ACS_CUDA_PLAN_EDGES ||
-        shape->levels > ACS_CUDA_VALUES + 1)
-        return false;
-    for (uint32_t level = 0; level < shape->levels; level++) {
-        uint32_t first = plan->nodes;
-        for (uint32_t t = 0; t < shape->types; t++)
-            for (uint32_t c = 0; c < shape->cells[t]; c++) {
-                (void)node_add(plan, ACS_CUDA_NODE_OP, shape->type[t]);
-                if (level > 0)
-                    edge_add(plan, barrier);
-            }
-        if (level + 1 == shape->levels)
-            break;
-        barrier = plan->nodes;
-        (void)node_add(plan, ACS_CUDA_NODE_JOIN, 0);
-        for (uint32_t c = 0; c < cells; c++)
-            edge_add(plan, first + c);
-        if ((level + 1) % step)
-            continue;
-        (void)node_add(plan, ACS_CUDA_NODE_PUBLISH, 0);
-        edge_add(plan, barrier);
-        plan->values++;
-    }
-    return true;
-}
-
-/* ----------------------------------------------------------------------------------------------------------- replay */
 
 /*
  * Add a node that publishes the end of all ops so far: behind all nodes that nothing follows yet. `last`: the

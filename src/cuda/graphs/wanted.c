@@ -65,9 +65,7 @@ static bool make_plan(const acs_cuda_wanted *want, acs_cuda_plan *plan)
         acs_cuda_plan_op(want->type, plan);
         return true;
     }
-    return want->replay  ? plan_replay(want->replay, plan)
-           : want->batch ? plan_bundle(want->batch, plan)
-                         : acs_cuda_plan_layers(want->shape, plan);
+    return want->replay ? plan_replay(want->replay, plan) : plan_bundle(want->batch, plan);
 }
 
 /* Plan and prepare the graph. NULL: no memory, or it cannot be planned. */

@@ -13,13 +13,22 @@ enum { WARP = 32 };
 
 /* ---------------------------------------------------------------------------------------------------------- fitting */
 
-/* Whether an executor takes the op's block, shared memory, grid and arguments. */
-static bool takes(const acs_cuda_executor *executor, const acs_cuda_type *type, const acs_record *op)
+/* Threads of the device that one executor may take. */
+static uint32_t executor_threads(const acs_cuda *self)
+{
+    return (uint32_t)self->limits.sms * (uint32_t)self->limits.sm_threads / TUNE_RESIDENT_PART;
+}
+
+/*
+ * Whether an executor takes the op's block, shared memory, grid and arguments. A grid with more threads than the executor
+ * fills the device by itself, and is faster there.
+ */
+static bool takes(const acs_cuda *self, const acs_cuda_executor *executor, const acs_cuda_type *type, const acs_record *op)
 {
     const uint64_t threads = (uint64_t)type->block.x * type->block.y * type->block.z;
     const uint64_t blocks = (uint64_t)op->grid.x * op->grid.y * op->grid.z;
     return threads % WARP == 0 && threads <= executor->threads && type->shared_bytes <= executor->shared_bytes &&
-           blocks <= TUNE_RESIDENT_BLOCKS_MOST && type->arg_bytes <= ACS_EXECUTOR_ARG_BYTES;
+           blocks * threads <= executor_threads(self) && type->arg_bytes <= ACS_EXECUTOR_ARG_BYTES;
 }
 
 /* The one that takes all ops; copies and fills go with any. */
@@ -36,7 +45,7 @@ acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *b
             return NULL;
         if (!body->executor)
             continue;
-        if ((common && body->executor != common) || !takes(body->executor, type, op))
+        if ((common && body->executor != common) || !takes(self, body->executor, type, op))
             return NULL;
         common = body->executor;
     }
@@ -84,7 +93,7 @@ static acs_resident_lane *lane_open(acs_cuda *self, int slot)
 /* How many blocks of the executor are of use: as many as may run at once, but for a part of the device. */
 static uint32_t executor_blocks(const acs_cuda *self, const acs_resident_bundle *bundle)
 {
-    const uint32_t threads = (uint32_t)self->limits.sms * (uint32_t)self->limits.sm_threads / TUNE_RESIDENT_PART;
+    const uint32_t threads = executor_threads(self);
     const uint64_t room = threads / bundle->threads ? threads / bundle->threads : 1;
     const uint64_t wanted = (uint64_t)bundle->widest * TUNE_RESIDENT_WIDTHS;
     const uint64_t blocks = wanted < room ? wanted : room;
@@ -156,9 +165,36 @@ bool acs_cuda_resident_issue(acs_cuda *self, acs_cuda_executor *executor, const 
         return false;
     }
     lane->ends[index] = batch->items[0].value + dag->ops - 1;
-    acs_cuda_gpu_issue_told(self, slot, lane->turn, lane->ends[index]);
-    lane->turn++;
+    atomic_store_explicit(&self->resident->news[slot].ends[lane->turn++ % ACS_RESIDENT_TABLES], lane->ends[index],
+                          memory_order_relaxed);
     return true;
+}
+
+/* -------------------------------------------------------------------------------------------------------------- end */
+
+uint32_t acs_cuda_resident_marks(acs_cuda *self, int slot, const acs_mark *marks, uint32_t count, uint32_t *first_mark)
+{
+    uint64_t first = UINT64_MAX;
+    uint32_t possible = 0;
+    bool told = false; /* the word is the last value of a bundle, whose kernel may not be over: its mark is asked for */
+    *first_mark = 0;
+    if (!self->resident)
+        return count;
+    acs_resident_news *news = &self->resident->news[slot];
+    const uint64_t word =
+        atomic_load_explicit(&self->methods->words[slot].value, memory_order_relaxed); /* relaxed, all: a hint */
+    for (uint32_t i = 0; i < ACS_RESIDENT_TABLES; i++) {
+        const uint64_t end = atomic_load_explicit(&news->ends[i], memory_order_relaxed);
+        first = end > word && end < first ? end : first;
+        told |= end == word;
+    }
+    if (atomic_fetch_add_explicit(&news->looks, 1, memory_order_relaxed) % TUNE_RESIDENT_LOOKS == 0)
+        return count;
+    while (possible < count && marks[possible].value < first)
+        possible++;
+    while (*first_mark < possible && marks[*first_mark].value < word + told)
+        ++*first_mark;
+    return possible - *first_mark;
 }
 
 /* --------------------------------------------------------------------------------------------------- open and close */
@@ -169,7 +205,10 @@ void acs_cuda_resident_init(acs_cuda *self)
     if (!resident)
         return;
     resident->lanes = calloc(self->slots, sizeof(*resident->lanes));
-    if (!resident->lanes) {
+    resident->news = calloc(self->slots, sizeof(*resident->news));
+    if (!resident->lanes || !resident->news) {
+        free(resident->lanes);
+        free(resident->news);
         free(resident);
         return;
     }
@@ -190,6 +229,7 @@ void acs_cuda_resident_fini(acs_cuda *self)
         free(executor);
     }
     free(resident->lanes);
+    free(resident->news);
     free(resident);
     self->resident = NULL;
 }

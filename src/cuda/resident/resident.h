@@ -48,8 +48,15 @@ typedef struct acs_resident_lane {
     uint64_t ends[ACS_RESIDENT_TABLES]; /* by table: value of the last op of its bundle */
 } acs_resident_lane;
 
+/* What polls read of a slot: the ends of its latest bundles. Relaxed: a poll that misses one asks the driver. */
+typedef struct acs_resident_news {
+    _Atomic uint64_t ends[ACS_RESIDENT_TABLES];
+    _Atomic uint32_t looks;
+} acs_resident_news;
+
 struct acs_cuda_resident {
     acs_resident_lane **lanes;     /* by slot; NULL before its first bundle */
+    acs_resident_news *news;       /* by slot */
     acs_cuda_executor *executors; /* all, for close; guarded by acs_cuda.lock */
 };
 

@@ -94,7 +94,6 @@
     }
 
     const METHOD_WORDS = {launch: "each op by a launch of its own", replay: "bundles as graphs that are kept",
-        layers: "bundles as graphs of layers", gpu: "the GPU issues ops of a bundle",
         resident: "one kernel on the GPU runs the blocks of the ops", unknown: "not known"};
     // Ops by issue method: [{name, ops, bundled}], most ops first.
     function methodsOf(run) {
