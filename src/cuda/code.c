@@ -1,8 +1,8 @@
 /*
  * The opening of the library's own device code and of all that is made of it: issue methods, small copies, the kernel of
- * decisions. It takes 2 ms, most of them for a page of pinned memory, and a program of few kernels needs none of it. So
- * it waits for its first use, or until the program has issued as many ops as a bundle holds. Called by submit.c,
- * capture.c and backend.c.
+ * decisions. It takes 2 ms, most of them for a page of pinned memory, and a program that does not recur needs none of it.
+ * So it waits for its first use. Several devices, where ops go in bundles, and small copies, which become kernels, wait
+ * until the program has issued as many ops as a bundle holds. Called by submit.c, capture.c and backend.c.
  */
 #include "cuda/graphs/graphs.h"
 
@@ -13,6 +13,7 @@ void acs_cuda_code_init(acs_cuda *self, const acs_options *options)
 {
     self->bundles = self->methods && options->issue != ACS_ISSUE_LAUNCH && !options->serial && !options->disable;
     self->code_wanted = self->bundles && options->issue == ACS_ISSUE_AUTO;
+    atomic_init(&self->code_counts, self->base.devices > 1);
     atomic_init(&self->base.bundles_later, true);
     if (self->bundles && !self->code_wanted) /* the program asks for one method, from its first op on */
         (void)acs_cuda_code_open(self);

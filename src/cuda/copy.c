@@ -147,13 +147,18 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     const bool decided = op->flags & ACS_RECORD_DECIDED; /* a kernel can be switched, however long it takes */
     const uint64_t most = decided ? (uint64_t)INT32_MAX * ACS_DEVICE_COPY_BYTES : TUNE_COPY_KERNEL_MOST;
     const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* bytes from the first to the last one */
-    if (!acs_cuda_has_code(self) || !self->copies || bytes == 0 || bytes * rows > most || (copy && overlap(dst, src, all)) ||
-        acs_cuda_fault(self))
+    const bool code = acs_cuda_has_code(self);
+    acs_cuda *first = self->members[0]; /* relaxed: a hint */
+    const bool asks = !code && first->code_wanted && !atomic_load_explicit(&first->code_counts, memory_order_relaxed);
+    if ((!asks && (!code || !self->copies)) || bytes == 0 || bytes * rows > most ||
+        (copy && overlap(dst, src, all)) || acs_cuda_fault(self))
         return;
     ACS_CUDA_SCOPE(self);
     const bool fits = scope.entered == CUDA_SUCCESS && reaches(self, dst, all) && (!copy || reaches(self, src, all));
     const uint64_t blocks = (bytes + ACS_DEVICE_COPY_BYTES - 1) / ACS_DEVICE_COPY_BYTES;
-    if (fits && rows > 1)
+    if (fits && asks)
+        atomic_store_explicit(&first->code_counts, true, memory_order_relaxed);
+    else if (fits && rows > 1)
         become(self, op, &self->copies->rows, rows * blocks, (const uint64_t[]){dst, src, bytes, pitch});
     else if (fits && copy)
         become(self, op, &self->copies->copy, blocks, (const uint64_t[]){dst, src, bytes});

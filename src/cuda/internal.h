@@ -108,8 +108,10 @@ struct acs_cuda {
      * release; acs_cuda_has_code: load acquire before one is read. Broken: a graph is built with a kernel that is NULL.
      */
     _Atomic(bool) code;
-    bool bundles;             /* the program's options allow them; in the first member, as the next five */
-    bool code_wanted;         /* the code is opened once the program has issued some ops */
+    bool bundles;             /* the program's options allow them; in the first member, as the next six */
+    bool code_wanted;         /* the code is opened once it may pay */
+    /* that is after some ops, which would be cheaper in bundles or as kernels; relaxed, all: a hint */
+    _Atomic(bool) code_counts;
     _Atomic(uint32_t) sent;   /* items issued before; relaxed: a count */
     _Atomic(bool) code_asked; /* relaxed: who sets it asks */
     pthread_mutex_t code_mutex; /* guards the next one; held while the code is opened */

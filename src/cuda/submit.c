@@ -84,13 +84,14 @@ static bool submit_bundle(acs_cuda *self, acs_batch *batch)
     return way == ACS_ISSUE_LATER;
 }
 
-/* Ask for the device code once that may pay: after as many ops as a bundle holds, or at a replay, whose program recurs. */
+/* Ask for the device code at a replay, and after as many ops as a bundle holds if it may pay for these. */
 static void count_sent(acs_cuda *first, const acs_batch *batch)
 {
     uint32_t ops = 0;
+    const uint32_t counts = atomic_load_explicit(&first->code_counts, memory_order_relaxed); /* relaxed: a hint */
     for (uint32_t i = 0; i < batch->items_used; i++)
         if (batch->items[i].op)
-            ops += batch->items[i].op->kind == ACS_KIND_REPLAY ? TUNE_BUNDLE_MOST : 1;
+            ops += batch->items[i].op->kind == ACS_KIND_REPLAY ? TUNE_BUNDLE_MOST : counts;
     /* relaxed: a count */
     if (first->code_wanted && atomic_fetch_add_explicit(&first->sent, ops, memory_order_relaxed) + ops >= TUNE_BUNDLE_MOST)
         acs_cuda_code_ask(first);

@@ -74,8 +74,8 @@ static void opening_makes_one_stream_and_no_memory(void **state)
     assert_null(twin_breach());
 }
 
-/* A chain needs one slot. Bundles come once the program has issued as many ops as one holds; all ops run all the same. */
-static void code_is_opened_once_many_ops_were_issued(void **state)
+/* A chain needs one slot, and no code. Behind a small copy code comes after as many ops as a bundle holds. */
+static void code_is_opened_once_many_ops_follow_a_small_copy(void **state)
 {
     (void)state;
     for (int64_t workers = 0; workers < 2; workers++) {
@@ -86,12 +86,15 @@ static void code_is_opened_once_many_ops_were_issued(void **state)
         assert_int_equal(acs_malloc(context, WORDS * sizeof(uint64_t), ACS_MEMORY_HOST, &memory), ACS_OK);
         uint64_t *word = memory;
         *word = 0;
-        for (; ops < TUNE_BUNDLE_MOST - 1; ops++) {
+        for (; ops < 5 * TUNE_BUNDLE_MOST - 2; ops++) {
             launch(context, word);
             assert_int_equal(acs_sync(context), ACS_OK);
+            if (ops == 4 * TUNE_BUNDLE_MOST - 1) {
+                assert_int_equal(twin_count("cuStreamCreate"), 1);
+                assert_int_not_equal(acs_memset(context, word + 1, 0, sizeof *word), 0);
+            }
         }
         assert_false(has_code());
-        assert_int_equal(twin_count("cuStreamCreate"), 1);
         for (; !has_code(); ops++) { /* with a worker a thread opens it, soon */
             launch(context, word);
             assert_int_equal(acs_sync(context), ACS_OK);
@@ -128,6 +131,7 @@ static void closing_waits_for_code_that_is_being_opened(void **state)
         acs_context *context = open_with(ACS_ISSUE_AUTO, 1);
         void *memory = NULL;
         assert_int_equal(acs_malloc(context, WORDS * sizeof(uint64_t), ACS_MEMORY_HOST, &memory), ACS_OK);
+        assert_int_not_equal(acs_memset(context, memory, 0, sizeof(uint64_t)), 0);
         for (int i = 0; i < (int)TUNE_BUNDLE_MOST + round; i++)
             launch(context, (uint64_t *)memory + i % WORDS);
         assert_int_equal(acs_close(context), ACS_OK);
@@ -161,7 +165,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(opening_makes_one_stream_and_no_memory, reset),
-        cmocka_unit_test_setup(code_is_opened_once_many_ops_were_issued, reset),
+        cmocka_unit_test_setup(code_is_opened_once_many_ops_follow_a_small_copy, reset),
         cmocka_unit_test_setup(method_that_is_asked_for_is_there_from_the_first_op, reset),
         cmocka_unit_test_setup(closing_waits_for_code_that_is_being_opened, reset),
         cmocka_unit_test_setup(slots_without_a_stream_share_one, reset),

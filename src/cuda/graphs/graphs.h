@@ -126,6 +126,7 @@ struct acs_cuda_methods {
         _Atomic uint64_t value;
         uint64_t unused[7];
     } *words; /* by slot, mapped: progress that the device publishes */
+    acs_cuda_room *words_room; /* where they are */
     _Atomic uint64_t *known; /* by slot: highest value that poll knows to be completed */
     _Atomic uint64_t *marked; /* by slot: the same, by marks alone */
     _Atomic(acs_cuda_type *) types[ACS_CUDA_TYPES];

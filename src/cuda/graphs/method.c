@@ -51,10 +51,10 @@ void acs_cuda_methods_fini(acs_cuda *self)
         methods->dead = exec->next_dead;
         acs_cuda_exec_destroy(self, exec);
     }
+    if (methods->words_room)
+        acs_cuda_room_release(methods, methods->words_room);
     acs_cuda_rooms_free(self);
     acs_graph_cache_destroy(methods->cache);
-    CUresult result = methods->words ? self->cu.cuMemFreeHost(methods->words) : CUDA_SUCCESS;
-    acs_cuda_close_note(self, "memory of bundles", result);
     acs_cuda_types_fini(self);
     acs_lock_fini(&methods->lock);
     free(methods->known);
@@ -65,17 +65,16 @@ void acs_cuda_methods_fini(acs_cuda *self)
 
 bool acs_cuda_methods_start(acs_cuda *self)
 {
-    const unsigned mapped = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
     const size_t bytes = self->slots * sizeof *self->methods->words;
     acs_cuda_methods *methods = self->methods;
-    void *words = NULL;
     methods->head = acs_cuda_device_kernel(self, "acs_device_head");
     atomic_store_explicit(&methods->own, methods->head, memory_order_relaxed); /* relaxed: P follows, and before it a hint */
     methods->join = acs_cuda_device_kernel(self, "acs_device_join");
     methods->publish = acs_cuda_device_kernel(self, "acs_device_publish");
+    /* Pinned memory takes a millisecond to get: the words are in the slab that the first graph needs. */
     if (methods->head && methods->join && methods->publish &&
-        self->cu.cuMemHostAlloc(&words, bytes, mapped) == CUDA_SUCCESS) {
-        methods->words = memset(words, 0, bytes);
+        acs_cuda_room_acquire(self, bytes, &methods->words_room) == CUDA_SUCCESS) {
+        methods->words = memset(methods->words_room->tables, 0, bytes);
         return true;
     }
     acs_log(ACS_LOG_INFO, "cuda: kernels are launched one by one: what bundles need cannot be had");
