@@ -4,9 +4,9 @@
  *
  * For each op (kernel, copy, fill, host function, library call) a program names the bytes that the op reads and writes:
  * its *footprint*. ACS takes ops in program order into a sliding *window* and finds the dependencies among them. It
- * issues them out of order to many streams, and issues kernels in bundles where that costs less
- * (docs/issue-methods.md). The window and its dependency check follow ACS (Automatic Concurrent Scheduling, sections 3
- * and 4), corrected so that reads are compared with earlier writes too. Stream choice follows HuntKTm.
+ * issues them out of order to many streams. What recurs is replayed (docs/repeats.md), and kernels with bodies go in
+ * bundles (docs/issue-methods.md). The window and its dependency check follow ACS (Automatic Concurrent Scheduling,
+ * sections 3 and 4), corrected so that reads are compared with earlier writes too. Stream choice follows HuntKTm.
  *
  *     acs_dim3 grid = {n / 256, 1, 1}, block = {256, 1, 1};
  *     ACS_LAUNCH(saxpy, grid, block, 0, ACS_ARGS(n, a, x, y),
@@ -658,9 +658,9 @@ typedef struct acs_executor_params {
 } acs_executor_params;
 
 /**
- * Tell a context of an executor. Launches of its kernels may then go to it in bundles, where that is cheaper than other
- * ways (ACS_ISSUE). Results, waits and errors stay the same. Launches that it cannot run go as before: those with other
- * block sizes, more shared memory, or attributes. A kernel that several executors have a body for belongs to the last.
+ * Tell a context of an executor. Launches of its kernels may then go to it in bundles (ACS_ISSUE). Results, waits and
+ * errors stay the same. Launches that it cannot run go as before: those with other block sizes, more shared memory, larger
+ * grids than half of the device holds, or attributes. A kernel that several executors have a body for belongs to the last.
  * There is nothing to do on other backends, and where kernels are launched one by one; then the call does nothing.
  * @param context  NULL: the default context.
  * @param params   Copied. The executor and its kernels stay loaded until acs_close.
@@ -1393,11 +1393,11 @@ typedef struct acs_statistics {
      * fields below say why kernels of ACS_ISSUE_LAUNCH were launched.
      */
     uint64_t issued_by[ACS_ISSUE_COUNT];
-    uint64_t bundles;          /**< submissions of several kernels as one unit, by another issue method than launches */
+    uint64_t bundles;          /**< submissions of kernels as one unit, by another issue method than launches */
     /** Bundles formed but not issued as a unit: not seen often enough, no room, or no issue method fits. */
     uint64_t bundles_refused;
-    uint64_t launched_unfit;   /**< kernels launched because no other issue method fits them, or because they are known
-                                    to take long (ACS_ISSUE=launch: all) */
+    uint64_t launched_unfit;   /**< kernels launched because no other issue method fits them, or because there are no
+                                    bundles (ACS_ISSUE=launch: all) */
     uint64_t launched_few;     /**< kernels launched because there were too few at once, or because a bundle was refused
                                     just before */
     uint64_t launched_refused; /**< kernels launched because the bundle that began with them was refused */
@@ -1450,7 +1450,7 @@ typedef struct acs_statistics {
 /**
  * Read the counters.
  * @param[out] stats  `size` set by the caller.
- * @retval ACS_ERR_ARGUMENT  `size` is not set.
+ * @retval ACS_ERR_ARGUMENT  `size` is not set, or larger than the library's own: the header is another version's.
  */
 acs_status acs_stats(acs_context *context, acs_statistics *stats);
 

@@ -19,10 +19,12 @@ static acs_status check(const acs_executor_params *params)
     if (!params->threads || params->threads % WARP || params->threads > THREADS_MOST)
         return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_executor_add: blocks of %u threads; must be a multiple of %d up to %d",
                         params->threads, WARP, THREADS_MOST);
-    if (!params->kernels || !params->bodies || params->bodies > ACS_EXECUTOR_BODIES || !params->count ||
-        params->count % params->bodies)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_executor_add: %llu kernels for %u bodies",
-                        (unsigned long long)params->count, params->bodies);
+    if (!params->kernels)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_executor_add: params->kernels is NULL");
+    if (!params->bodies || params->bodies > ACS_EXECUTOR_BODIES || !params->count || params->count % params->bodies)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0,
+                        "acs_executor_add: %llu kernels for %u bodies; there must be 1 to %d bodies, and a multiple of them",
+                        (unsigned long long)params->count, params->bodies, ACS_EXECUTOR_BODIES);
     for (size_t i = 0; i <= params->count; i++)
         if (!(i ? &params->kernels[i - 1] : &params->executor)->function)
             return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_executor_add: a kernel is NULL");

@@ -151,13 +151,13 @@ acs_status acs_clear(acs_context *context)
 acs_status acs_stats(acs_context *context, acs_statistics *stats)
 {
     ACS_ENTER(context);
-    if (!stats || stats->size < sizeof stats->size)
-        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_stats: set stats->size to sizeof(acs_statistics)");
     acs_statistics now;
+    if (!stats || stats->size < sizeof stats->size || stats->size > sizeof now)
+        return ACS_FAIL(ACS_ERR_ARGUMENT, 0, "acs_stats: stats->size is %zu; it must be set, and at most %zu",
+                        stats ? (size_t)stats->size : (size_t)0, sizeof now);
     acs_stats_read(context, &now);
-    size_t bytes = stats->size < sizeof now ? stats->size : sizeof now;
     now.size = stats->size;
-    memcpy(stats, &now, bytes);
+    memcpy(stats, &now, stats->size);
     return ACS_OK;
 }
 

@@ -237,10 +237,10 @@ static const char *issue_remedy(const acs_surroundings *around)
     if (around->on_cpu)
         return "Make ops fewer and larger: the library's own work for each op counts. Leave a CPU to its worker.";
     if (around->options->issue == ACS_ISSUE_LAUNCH)
-        return "Set ACS_ISSUE=auto, so that kernels go in bundles (docs/issue-methods.md). Or make them fewer and larger.";
+        return "Set ACS_ISSUE=auto, so that what recurs is replayed (docs/repeats.md). Or make kernels fewer and larger.";
     if (around->options->repeats == ACS_REPEATS_NAMED)
         return "Set ACS_REPEATS=auto, or name the parts that recur (docs/repeats.md). Or make kernels fewer and larger.";
-    return "Make ops fewer and larger. docs/issue-methods.md says which kernels go in bundles, as ACS_ISSUE=auto allows.";
+    return "Make ops fewer and larger. Or give kernels bodies, so that they go in bundles (docs/issue-methods.md).";
 }
 
 static void look_for_issue(search *s)

@@ -140,7 +140,6 @@ uint64_t acs_play_run(acs_play *p, const acs_play_change *change)
     o.window = change->window ? change->window : o.window;
     o.streams = change->streams ? change->streams : o.streams;
     o.devices = change->devices ? change->devices : o.devices;
-    o.issue = change->any_issue ? ACS_ISSUE_AUTO : o.issue;
     p->change = change;
     acs_error_hush(true);
     acs_log_hush(true);
@@ -204,11 +203,6 @@ uint32_t acs_play_settings(acs_play *p, acs_played played[ACS_PLAYED_MOST])
         return played[0].ns != 0;
     add_least(&list, ACS_PLAY_WINDOW, "a larger window", "ACS_WINDOW", o->window, 4096, 4);
     add_least(&list, ACS_PLAY_STREAMS, "more streams", "ACS_STREAMS", o->streams, 64, 2);
-    if (gpu && o->issue != ACS_ISSUE_AUTO) {
-        acs_played *to = add_setting(&list, ACS_PLAY_ISSUE, "kernels in bundles", NULL, 0);
-        (void)snprintf(to->setting, sizeof to->setting, "ACS_ISSUE=auto");
-        to->ns = acs_play_run(p, &(acs_play_change){.any_issue = true});
-    }
     if (p->around->options->rename >= 0 && o->pool != ACS_POOL_OFF)
         add_setting(&list, ACS_PLAY_RENAME, "renaming", "ACS_RENAME", -1)->ns =
             acs_play_run(p, &(acs_play_change){.renamed = true});
@@ -230,6 +224,7 @@ static void init_options(const acs_surroundings *around, acs_options *o)
     o->profile[0] = o->cpus[0] = 0;
     o->stats = o->check = o->faults = 0;
     o->devices = around->on_cpu ? 1 : around->devices;
+    o->issue = around->on_cpu ? ACS_ISSUE_LAUNCH : o->issue; /* CPU threads run ops one by one */
     o->watchdog_s = o->rename = o->memory_limit = 0;
     o->tune = ACS_TUNE_OFF;
     o->repeats = ACS_REPEATS_NAMED; /* ops without a dependence recur more rarely, which is not what is asked */

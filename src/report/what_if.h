@@ -21,7 +21,6 @@ typedef struct acs_play acs_play;
 /* What is changed. All zero: nothing. */
 typedef struct acs_play_change {
     int64_t window, streams, devices; /* 0: as they are */
-    bool any_issue;                   /* ACS_ISSUE=auto */
     bool renamed;                     /* no op waits because it overwrites bytes (WAR, WAW) */
     bool no_waits;                    /* callers do not wait behind ops of the label `wait` */
     bool no_pair;                     /* ops of `down` do not depend on those of `up` by this conflict */
@@ -34,7 +33,6 @@ typedef enum acs_play_setting {
     ACS_PLAY_AS_IT_IS,
     ACS_PLAY_WINDOW,
     ACS_PLAY_STREAMS,
-    ACS_PLAY_ISSUE,
     ACS_PLAY_RENAME,
     ACS_PLAY_DEVICES
 } acs_play_setting;

@@ -315,7 +315,7 @@ void acs_core_count_issued_locked(acs_core *core, const acs_entry *entry, acs_is
     if (entry->asked == ACS_KIND_KERNEL)
         c->methods[method] += by;
     if (entry->asked == ACS_KIND_KERNEL && method == ACS_METHOD_LAUNCH)
-        *(!core->batcher || !entry->bundleable ? &c->launched_unfit
+        *(!core->batching || !entry->bundleable ? &c->launched_unfit
           : entry->bounced                     ? &c->launched_refused
                                                : &c->launched_few) += by;
     c->shares += entry->share != 0 ? by : 0;

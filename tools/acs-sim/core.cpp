@@ -28,7 +28,7 @@ bool model_number(const acs_sim_gpu &gpu, uint32_t *number)
 /* What went by launches and as bundles, where anything did. */
 std::string issued(const acs_statistics &s)
 {
-    static const char *const names[] = {"", "launch", "replay", "layers", "gpu", "resident"};
+    static const char *const names[] = {"", "launch", "replay", "resident"};
 
     if (!s.bundles && !s.bundles_refused)
         return "";
@@ -85,7 +85,7 @@ void add_core(std::vector<vehicle_kind> &list)
         const char *name, *about;
         result (*play)(const acs_sim_gpu &gpu, const program &p);
     } ways[] = {
-        {"acs", "ACS itself: the real core with its default options, on the sim backend", play_core<-1>},
+        {"acs", "ACS itself: the real core with the options of the environment, on the sim backend", play_core<-1>},
         {"acs-launch", "the same with ACS_ISSUE=launch: a launch for each kernel", play_core<ACS_ISSUE_LAUNCH>},
         {"acs-replay", "ACS_ISSUE=replay: a kept graph for each shape of a bundle", play_core<ACS_ISSUE_REPLAY>},
         {"acs-resident", "ACS_ISSUE=resident: one kernel runs the blocks of all", play_core<ACS_ISSUE_RESIDENT>},
