@@ -325,6 +325,8 @@ static void statistics_count_what_was_queued(void **state)
     acs_statistics stats = {.size = 0};
     int x = 0, y = 0, z = 0;
     assert_int_equal(acs_stats(*state, &stats), ACS_ERR_ARGUMENT);
+    stats.size = sizeof stats + 1; /* of another version, which had more */
+    assert_int_equal(acs_stats(*state, &stats), ACS_ERR_ARGUMENT);
     stats.size = sizeof stats;
     for (int i = 0; i < 6; i++)
         queue_increment(*state, &x);
