@@ -20,7 +20,7 @@ acs_status acs_cuda_bundle_issue(acs_cuda *self, acs_batch *batch, int slot, uin
 
 /* graphs/replay.c */
 /* As backend.h says. */
-bool acs_cuda_replay_ready(acs_backend *backend, acs_replay *replay, uint32_t asked);
+bool acs_cuda_replay_ready(acs_backend *backend, acs_replay *replay, uint32_t *asked);
 /* In a scope: */
 /* Issue a replay without its marks and waits. ACS_OK, also if ops in it were refused; or ACS_ERR_DEVICE. */
 acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item);

@@ -193,7 +193,7 @@ static void end_trial(acs_context *context, acs_strand *strand)
 {
     acs_piece *piece = strand->piece;
     if (!piece->ready)
-        piece->ready = context->backend->ops->replay_ready(context->backend, strand->replay, ++piece->asked);
+        piece->ready = context->backend->ops->replay_ready(context->backend, strand->replay, &piece->asked);
     acs_replay_give_back(strand->replay);
     strand->replay = NULL;
 }

@@ -176,10 +176,10 @@ typedef struct acs_backend_ops {
     void (*submit)(acs_backend *backend, acs_batch *batch);
     /*
      * With backend->replays_later, in the calling thread: whether what issues replays like this one is there. If not, it is
-     * made beside the program, where that is possible. The caller asks again when such ops have come again, for the
-     * `asked`th time.
+     * made beside the program, where that is possible. The caller asks again when such ops have come again. The backend
+     * counts in *asked how often it could have made it; a call while its device code is being loaded is none of these.
      */
-    bool (*replay_ready)(acs_backend *backend, struct acs_replay *replay, uint32_t asked);
+    bool (*replay_ready)(acs_backend *backend, struct acs_replay *replay, uint32_t *asked);
     /*
      * The device is lost, or the core ends all ops as if it were: returns once nothing of backend->queue is carried out any
      * more. Not under the core's lock. NULL: there is no queue.

@@ -140,7 +140,7 @@ acs_status acs_cuda_replay_issue(acs_cuda *self, const acs_item *item)
     return acs_cuda_fault(self) ? ACS_ERR_DEVICE : acs_replay_one_by_one(r, launch_one, &to);
 }
 
-bool acs_cuda_replay_ready(acs_backend *backend, acs_replay *replay, uint32_t asked)
+bool acs_cuda_replay_ready(acs_backend *backend, acs_replay *replay, uint32_t *asked)
 {
     acs_cuda *self = (acs_cuda *)backend;
     if (!acs_cuda_has_code(self)) {
@@ -148,5 +148,5 @@ bool acs_cuda_replay_ready(acs_backend *backend, acs_replay *replay, uint32_t as
         return false;
     }
     const acs_cuda_wanted want = wanted(replay, 0);
-    return acs_cuda_exec_comes(self, &want, asked);
+    return acs_cuda_exec_comes(self, &want, ++*asked);
 }
