@@ -4,8 +4,6 @@
  */
 #include "backend_cuda.h"
 
-#include "cuda/graphs/graphs.h"
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -544,28 +542,6 @@ static void memory_that_is_exhausted_is_an_error_and_zero_bytes_are_a_block(void
     assert_int_equal(g_backend->ops->memory_free(g_backend, ACS_MEMORY_HOST, ptr), ACS_OK);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- replays */
-
-/* Decision 102: as many nodes as may be kept are built at first, then one for each TUNE_GRAPH_EARN_OPS replayed ops. */
-static void graphs_for_replays_are_earned(void **state)
-{
-    (void)state;
-    acs_cuda *self = (acs_cuda *)g_backend;
-    const uint64_t most = self->methods->nodes_most;
-    for (uint64_t built = 0; built + 64 <= most; built += 64)
-        assert_true(acs_cuda_graph_may_build(self, 64, 0));
-    assert_false(acs_cuda_graph_may_build(self, 64, 0));
-    acs_cuda_graph_earn(self, 63 * TUNE_GRAPH_EARN_OPS);
-    assert_false(acs_cuda_graph_may_build(self, 64, 0));
-    acs_cuda_graph_earn(self, TUNE_GRAPH_EARN_OPS);
-    assert_true(acs_cuda_graph_may_build(self, 64, 0));
-    assert_false(acs_cuda_graph_may_build(self, 64, 0));
-    for (uint32_t i = 0; i < 1000; i++) /* no more than all are saved up */
-        acs_cuda_graph_earn(self, UINT16_MAX);
-    assert_int_equal(self->methods->earned, most);
-    assert_false(acs_cuda_graph_may_build(self, (uint32_t)most + 1, 0));
-}
-
 #define OPEN_TEST(f) cmocka_unit_test_setup_teardown(f, backend_setup, backend_teardown)
 
 int main(void)
@@ -597,7 +573,6 @@ int main(void)
         OPEN_TEST(foreign_work_is_recorded_and_waited_for_with_few_events),
         OPEN_TEST(streams_that_cannot_be_ordered_are_refused),
         OPEN_TEST(work_beside_a_capture_of_the_programs_own_leaves_it_alone),
-        OPEN_TEST(graphs_for_replays_are_earned),
         OPEN_TEST(signal_to_a_stream_that_began_capturing_fails_and_sends_nothing),
         OPEN_TEST(memory_that_is_exhausted_is_an_error_and_zero_bytes_are_a_block),
     };

@@ -1,8 +1,10 @@
 /*
  * What the CUDA backend asks before it uses a device, and what it refuses: limits of devices that lack something, kernels
- * with very many parameters, ops and handles that are not for it.
+ * with very many parameters, ops and handles that are not for it, and graphs that replays have not earned.
  */
 #include "backend_cuda.h"
+
+#include "cuda/graphs/graphs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +119,28 @@ static void device_that_was_given_up_is_touched_no_more(void **state)
     assert_string_equal(twin_log(), "");
 }
 
+/* ---------------------------------------------------------------------------------------------------------- replays */
+
+/* Decision 102: as many nodes as may be kept are built at first, then one for each TUNE_GRAPH_EARN_OPS replayed ops. */
+static void graphs_for_replays_are_earned(void **state)
+{
+    (void)state;
+    acs_cuda *self = (acs_cuda *)g_backend;
+    const uint64_t most = self->methods->nodes_most;
+    for (uint64_t built = 0; built + 64 <= most; built += 64)
+        assert_true(acs_cuda_graph_may_build(self, 64, 0));
+    assert_false(acs_cuda_graph_may_build(self, 64, 0));
+    acs_cuda_graph_earn(self, 63 * TUNE_GRAPH_EARN_OPS);
+    assert_false(acs_cuda_graph_may_build(self, 64, 0));
+    acs_cuda_graph_earn(self, TUNE_GRAPH_EARN_OPS);
+    assert_true(acs_cuda_graph_may_build(self, 64, 0));
+    assert_false(acs_cuda_graph_may_build(self, 64, 0));
+    for (uint32_t i = 0; i < 1000; i++) /* no more than all are saved up */
+        acs_cuda_graph_earn(self, UINT16_MAX);
+    assert_int_equal(self->methods->earned, most);
+    assert_false(acs_cuda_graph_may_build(self, (uint32_t)most + 1, 0));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, backend_setup, backend_teardown)
 
 static void what_a_kernel_takes_is_known_once_it_was_checked(void **state)
@@ -131,6 +155,7 @@ static void what_a_kernel_takes_is_known_once_it_was_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(graphs_for_replays_are_earned),
         cmocka_unit_test_setup_teardown(device_without_clusters_and_cooperative_launches_refuses_both, plain_setup,
                                         backend_teardown),
         TEST(block_and_cluster_beyond_the_device_are_named),
