@@ -1,5 +1,5 @@
 /*
- * Files in the user's cache folder (cache_file.h). Called by devices/topology, bundles/costs and variants/profile_file.
+ * Files in the user's cache folder (cache_file.h). Called by devices/topology and variants/profile_file.
  * Never knows what the files contain.
  */
 #include "base/cache_file.h"

@@ -1,6 +1,6 @@
 /*
  * Text files with measurements, kept between runs in the user's cache folder: reading their lines, finding their paths,
- * replacing a file by a new one. Used by devices/topology, bundles/costs and variants/profile_file, which know the contents.
+ * replacing a file by a new one. Used by devices/topology and variants/profile_file, which know the contents.
  */
 #ifndef ACS_CACHE_FILE_H
 #define ACS_CACHE_FILE_H
