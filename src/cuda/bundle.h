@@ -35,11 +35,11 @@ void acs_cuda_resident_init(acs_cuda *self);
 void acs_cuda_resident_fini(acs_cuda *self);
 /* The executor that has bodies for all ops of a bundle, and that they fit into. NULL: there is none. */
 struct acs_cuda_executor *acs_cuda_resident_executor(acs_cuda *self, const acs_batch *batch);
+struct acs_dag;
 /*
  * Launch all ops of a bundle in its slot's order, without its marks and waits. False: refused; nothing of the bundle was
  * issued.
  */
-struct acs_dag;
 bool acs_cuda_resident_issue(acs_cuda *self, struct acs_cuda_executor *executor, const acs_batch *batch,
                              const struct acs_dag *dag);
 

@@ -148,7 +148,8 @@ void acs_cuda_adapt(acs_backend *backend, acs_record *op)
     const uint64_t most = decided ? (uint64_t)INT32_MAX * ACS_DEVICE_COPY_BYTES : TUNE_COPY_KERNEL_MOST;
     const uint64_t all = rows > 1 ? (rows - 1) * pitch + bytes : bytes; /* bytes from the first to the last one */
     const bool code = acs_cuda_has_code(self);
-    acs_cuda *first = self->members[0]; /* relaxed: a hint */
+    acs_cuda *first = self->members[0];
+    /* relaxed, both: a hint */
     const bool asks = !code && first->code_wanted && !atomic_load_explicit(&first->code_counts, memory_order_relaxed);
     if ((!asks && (!code || !self->copies)) || bytes == 0 || bytes * rows > most ||
         (copy && overlap(dst, src, all)) || acs_cuda_fault(self))

@@ -34,8 +34,8 @@ typedef struct acs_sim_mark {
 } acs_sim_mark;
 
 enum {
-    ACS_SIM_NEWS = 4,           /* reports of progress inside bundles that a slot keeps until they are seen */
-    ACS_SIM_GPU_GRAPHS = 8         /* most bundles in executors at once */
+    ACS_SIM_NEWS = 4,              /* reports of progress inside bundles that a slot keeps until they are seen */
+    ACS_SIM_EXECUTOR_GRAPHS = 8    /* most bundles in executors at once */
 };
 
 typedef struct acs_sim_slot {
@@ -81,7 +81,7 @@ typedef struct acs_sim_methods {
     uint32_t sightings_least;   /* sightings of a shape before its graph is built */
     uint32_t *spare;            /* unused graphs of the machine */
     uint32_t spare_used, spare_capacity;
-    uint32_t gpu_graph[ACS_SIM_GPU_GRAPHS], gpu_graphs;
+    uint32_t executor_graph[ACS_SIM_EXECUTOR_GRAPHS], executor_graphs;
     uint32_t type_count;
     struct acs_sim_type *types;
 } acs_sim_methods;

@@ -204,19 +204,19 @@ static bool issue_replay(const issuing *t)
 /* -------------------------------------------------------------------------------------------------------- executors */
 
 /* A graph for an executor that no launch uses; or ACS_SIM_NONE. */
-static uint32_t take_gpu_graph(const issuing *t)
+static uint32_t take_executor_graph(const issuing *t)
 {
     acs_sim_methods *methods = t->methods;
     uint32_t made;
 
-    for (uint32_t i = 0; i < methods->gpu_graphs; i++)
-        if (!acs_sim_graph_busy(t->s->machine, methods->gpu_graph[i]))
-            return methods->gpu_graph[i];
-    if (methods->gpu_graphs == ACS_SIM_GPU_GRAPHS)
+    for (uint32_t i = 0; i < methods->executor_graphs; i++)
+        if (!acs_sim_graph_busy(t->s->machine, methods->executor_graph[i]))
+            return methods->executor_graph[i];
+    if (methods->executor_graphs == ACS_SIM_EXECUTOR_GRAPHS)
         return ACS_SIM_NONE;
     made = acs_sim_graph(t->s->machine, 0);
     if (made != ACS_SIM_NONE)
-        methods->gpu_graph[methods->gpu_graphs++] = made;
+        methods->executor_graph[methods->executor_graphs++] = made;
     return made;
 }
 
@@ -229,7 +229,7 @@ static bool issue_resident(const issuing *t)
     for (uint32_t i = 0; t->s->by_seed && i < t->dag->nodes; i++)
         if (t->dag->node[i].type && acs_hash64(t->dag->node[i].type ^ t->s->salt) % SEED_BODIES == 0)
             return false;
-    const uint32_t graph = take_gpu_graph(t);
+    const uint32_t graph = take_executor_graph(t);
     if (graph == ACS_SIM_NONE)
         return false;
     acs_sim_graph_clear(t->s->machine, graph);

@@ -114,7 +114,7 @@ static void check_cells(void)
     assert_null(twin_breach());
 }
 
-static int open_one(void **state)
+static int open_issuing(int32_t issue)
 {
     static const uint32_t add_bytes[] = {1, 8}, launch_bytes[] = {sizeof(acs_executor_launch)};
     const twin_kernel_spec kernel = {
@@ -124,7 +124,6 @@ static int open_one(void **state)
     const twin_kernel_spec executor = {.name = "executor", .symbol = &g_executor_symbol, .body = executor_body,
                                        .param_bytes = launch_bytes, .param_count = 1, .block_threads = 256};
     acs_options options;
-    (void)state;
     twin_reset();
     twin_set_strategy(TWIN_EAGER);
     (void)twin_kernel(&kernel);
@@ -135,12 +134,18 @@ static int open_one(void **state)
     g_executor = (executor_double){.seed = 1, .run = run_body};
     acs_options_init(&options, sizeof options);
     options.backend = ACS_BACKEND_CUDA;
-    options.issue = ACS_ISSUE_RESIDENT;
+    options.issue = issue;
     options.repeats = ACS_REPEATS_NAMED;
     options.workers = 0;
     options.window = 512;
     options.log = ACS_LOG_OFF;
     return acs_open(&options, &g_context) != ACS_OK;
+}
+
+static int open_one(void **state)
+{
+    (void)state;
+    return open_issuing(ACS_ISSUE_RESIDENT);
 }
 
 static int close_it(void **state)
@@ -167,6 +172,23 @@ static void kernels_with_bodies_go_to_the_executor(void **state)
     assert_int_equal(resident_ops(), OPS);
     assert_int_equal(g_executor.bundles, 1);
     assert_int_equal(g_blocks, 2 * 3 * CELLS); /* TUNE_RESIDENT_WIDTHS */
+}
+
+/* Decision 103. A profiler would not see the ops: one that the driver loads, or one that the environment attaches. */
+static void auto_takes_an_executor_unless_a_profiler_is_attached(void **state)
+{
+    (void)state;
+    for (int injected = 0; injected < 2; injected++) {
+        if (injected)
+            assert_int_equal(setenv("CUDA_INJECTION64_PATH", "a profiler that takes no ranges", 1), 0);
+        assert_int_equal(open_issuing(ACS_ISSUE_AUTO), 0);
+        assert_int_equal(unsetenv("CUDA_INJECTION64_PATH"), 0);
+        add_executor();
+        launch_all(&g_add_symbol, 3, 96, 0);
+        check_cells();
+        assert_int_equal(resident_ops() > 0, !injected && !getenv("NVTX_INJECTION64_PATH"));
+        assert_int_equal(acs_close(g_context), ACS_OK);
+    }
 }
 
 static void kernels_without_bodies_are_launched(void **state)
@@ -274,6 +296,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(kernels_with_bodies_go_to_the_executor),
+        cmocka_unit_test(auto_takes_an_executor_unless_a_profiler_is_attached),
         TEST(kernels_without_bodies_are_launched),
         TEST(launches_that_do_not_fit_are_launched),
         TEST(copies_and_fills_go_with_kernels),
